@@ -13,12 +13,12 @@ const EVENT_STREAM = '__sse__';
 const PATH = 'path';
 const METHOD = 'method';
 
-/** Does the work of the app's interceptor for calls that a guard of the app has seen; apps can share it. */
+/** Does the work of the app's interceptor for calls that a guard of the app has seen. Apps can share it. */
 const interceptor: NestInterceptor = {
   intercept: (context, next) => searchRequest(context)?.continuation.intercept(context, next) ?? next.handle(),
 };
 
-/** Does the work of the app's interceptor before the handler runs; apps can share it, too. */
+/** Does the work of the app's interceptor before the handler runs. Apps can also share it. */
 @SetMetadata(OWN_GUARD, 'follows')
 class LastGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
@@ -28,14 +28,13 @@ class LastGuard implements CanActivate {
 const lastGuard = new LastGuard();
 
 /**
- * Makes sure that every check of the guards is followed by the interceptor's part, in time:
+ * Makes sure that the interceptor's part follows every check of the guards in time:
  *
- * - Where the guard is bound to a gateway or to message handlers, the interceptor is bound as well. Nest's global interceptors do
- *   not reach them in every version and every hybrid app, and then nothing would be released.
- * - For `@Sse`, Nest sends the headers while interceptors run, too late for a refusal or a header. There, a last guard makes the
- *   check that comes after the guards.
- * - Where Nest unsubscribes when a client leaves, and on routes if one of our interceptors sees their requests, handlers report
- *   their promises.
+ * - If the guard is bound to a gateway or to message handlers, the interceptor is bound as well. Nest's global interceptors do not run for
+ *   them in every version and every hybrid app; without it, nothing would be released.
+ * - For `@Sse`, Nest sends the headers while interceptors run, when it is too late for a rejection or a header. There, a last guard runs
+ *   the check that comes after the guards.
+ * - If Nest unsubscribes when a client leaves, and on routes for which one of our interceptors runs, handlers report their promises.
  */
 export function bindContinuations(modules: ModulesContainer, seesRoutes: boolean): void {
   const scanner = new MetadataScanner();
@@ -61,7 +60,7 @@ export function bindContinuations(modules: ModulesContainer, seesRoutes: boolean
   }
 }
 
-/** Whether Nest unsubscribes from a handler when its client leaves. */
+/** Returns true if Nest unsubscribes from a handler when its client leaves. */
 function mayBeAbandoned(handler: object): boolean {
   return [EVENT_STREAM, MESSAGE_MAPPING, MESSAGE_HANDLER].some((key) => Reflect.hasMetadata(key, handler));
 }
@@ -76,7 +75,7 @@ function takesMessages(type: object, handlers: readonly object[]): boolean {
   );
 }
 
-/** Adds to what is bound to a class or handler, unless another app has already done so. */
+/** Adds to the enhancers that are bound to a class or handler, unless another app has already done so. */
 function bind(key: string, target: object, added: (bound: readonly object[]) => readonly object[]): void {
   const bound = (Reflect.getMetadata(key, target) as readonly object[] | undefined) ?? [];
   if (!bound.includes(interceptor) && !bound.includes(lastGuard)) Reflect.defineMetadata(key, added(bound), target);

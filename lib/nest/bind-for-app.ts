@@ -3,17 +3,17 @@ import type { ModulesContainer } from '@nestjs/core';
 
 type Module = ModulesContainer extends Map<string, infer M> ? M : never;
 
-/** What Nest binds by metadata: the key, and the kind of provider. */
+/** An enhancer that Nest binds by metadata: the key, and the kind of provider. */
 export interface Enhancers {
   readonly key: string;
   readonly kind: 'guard' | 'filter';
 }
 
 /**
- * Binds a class of ours to a class of the app before what else is bound to it, with the instance that serves this app. Apps of a
- * process share the metadata, which names the class alone; its instance is in each app's own module. In all apps
- * but the first, Nest makes an instance by itself, perhaps after this. So the class needs no arguments: Nest injects what belongs to the app
- * into its properties, and in an app without limits, where there is nothing to inject, it does nothing.
+ * Binds one of our classes to a class of the app, before other enhancers, with the instance that serves this app. The apps of a process
+ * share the metadata, which only contains the class; each app has its own instance in its module. In all apps but the first, Nest creates
+ * that instance itself, possibly after this call. So the class must not have constructor parameters: Nest injects the parts of the app into
+ * its properties. In an app without limits they stay empty, and the class does nothing.
  */
 export function bindForApp<T extends object>(
   { key, kind }: Enhancers,

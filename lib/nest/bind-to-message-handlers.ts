@@ -3,7 +3,7 @@ import { MetadataScanner, type ModulesContainer } from '@nestjs/core';
 import { bindsOwnGuard, GUARDS, OWN_GUARD } from '../app/rules/bound-guards.js';
 import { bindForApp } from './bind-for-app.js';
 
-/** Nest's metadata key of handlers of messages, in Nest 11 and 12: also of tools, prompts and resources of `@rekog/mcp-nest`. */
+/** Nest's metadata key of message handlers, in Nest 11 and 12, and of tools, prompts and resources of `@rekog/mcp-nest`. */
 const MESSAGE_HANDLER = 'microservices:handler_type';
 
 /** Finds the guard of an app, once its module is set up. */
@@ -12,24 +12,24 @@ export class GuardOfApp {
   find: () => CanActivate | undefined = () => undefined;
 }
 
-/** Checks messages with the app's guard, which checks and charges a message once if Nest's global guards reach it, too. */
+/** Checks messages with the app's guard. The guard charges a message once, even if Nest's global guards also run for it. */
 @SetMetadata(OWN_GUARD, 'shared')
 class MessageGuard implements CanActivate {
-  /** Of the app whose instance this is; `undefined` in an app without limits, which shares the controller's class. */
+  /** The app of this instance; `undefined` in an app without limits that shares the controller's class. */
   @Optional()
   @Inject(GuardOfApp)
   ofApp: GuardOfApp | undefined;
 
   canActivate(context: ExecutionContext): ReturnType<CanActivate['canActivate']> {
-    // Global guards reach the routes of such a controller.
+    // Global guards run for the routes of such a controller.
     if (context.getType() === 'http') return true;
     return this.ofApp?.find()?.canActivate(context) ?? true;
   }
 }
 
 /**
- * Binds the app's guard to controllers that handle messages. In a hybrid app, global guards reach these only with
- * `inheritAppConfig: true`: without it, no limit would hold.
+ * Binds the app's guard to controllers that handle messages. In a hybrid app, global guards only run for these with `inheritAppConfig:
+ * true`; otherwise no limit would apply.
  */
 export function bindToMessages(modules: ModulesContainer, ofApp: GuardOfApp): void {
   const scanner = new MetadataScanner();

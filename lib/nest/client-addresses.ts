@@ -7,7 +7,7 @@ import { messages } from '../engine/errors/messages/general.js';
 import { StartUpCheck } from '../app/rules/start-up-check.js';
 import { trustsAnyone } from '../app/transports/framework-address.js';
 
-/** Warns at start-up if limits count by addresses that any client may choose. */
+/** Warns at start-up if limits count per address, and clients can choose their address. */
 @Injectable()
 export class TrustedProxies implements OnApplicationBootstrap {
   constructor(
@@ -24,9 +24,9 @@ export class TrustedProxies implements OnApplicationBootstrap {
   }
 }
 
-/** The diagnostics channel on which Node publishes each connection that any server of the process accepts. */
+/** The diagnostics channel on which Node publishes each connection that a server of the process accepts. */
 const CONNECTIONS = 'net.server.socket';
-/** Over TLS, Node makes sockets of its own, which only their server announces. */
+/** Over TLS, Node creates separate sockets, which only their server announces. */
 const SECURE_CONNECTION = 'secureConnection';
 
 /** The part of an HTTP server that is used. */
@@ -36,14 +36,14 @@ interface Server {
 }
 
 /**
- * Reads the client's address of each connection when it is accepted. Node caches the address, while the kernel forgets it when
- * the client resets the connection: so a request that was sent before a reset still counts for its client.
+ * Reads the client's address of each connection when it is accepted, so that Node caches it. The kernel drops the address when the client
+ * resets the connection; a request that was sent before still counts for its client.
  */
 @Injectable()
 export class KeptClientAddresses implements OnModuleInit, OnApplicationShutdown {
   private server: Server | undefined;
 
-  /** A function of this app's own, so that unsubscribing affects no other app. */
+  /** A separate function per app, so that unsubscribing does not affect other apps. */
   private readonly keepOfMessage = (message: unknown): void => {
     const { socket } = message as { readonly socket?: ClientSocket };
     if (socket !== undefined) keep(socket);

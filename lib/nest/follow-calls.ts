@@ -16,9 +16,9 @@ type Handle = Parameters<Intercept>[4];
 let follows = false;
 
 /**
- * Tracks when Nest is done with the guards, interceptors, pipes and handler of a call whose end matters. On every transport, Nest
- * runs calls through the same two methods. Nothing else reports when a guard ends whose client has left, or a pipe whose answer
- * nobody awaits.
+ * Tracks when Nest is done with the guards, interceptors, pipes and handler of a call whose end has to be known. On every transport, Nest
+ * runs calls through the same two methods. Nothing else reports the end of a guard whose client has left, or of a pipe whose result nobody
+ * awaits.
  */
 export function followCalls(): void {
   if (follows) return;
@@ -45,7 +45,7 @@ export function followCalls(): void {
   } as Intercept;
 }
 
-/** The same interceptor; it counts as running until it has returned its Observable. */
+/** Wraps an interceptor, which counts as running until it has returned its Observable. */
 function following(interceptor: NestInterceptor, run: CallRun): NestInterceptor {
   return {
     intercept: (context, next) => {
@@ -56,7 +56,7 @@ function following(interceptor: NestInterceptor, run: CallRun): NestInterceptor 
   };
 }
 
-/** The same pipes and handler; they count as running until they have returned a value, and then while that is a stream. */
+/** Wraps the pipes and the handler, which count as running until they have returned a value, and, if that is a stream, until it ends. */
 function handling(next: Handle, run: CallRun): Handle {
   return async () => {
     const given: Promise<unknown> = next();

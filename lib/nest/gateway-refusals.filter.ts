@@ -15,11 +15,11 @@ import { FILTERS, OWN_FILTER } from '../app/transports/ws.reader.js';
 import { bindForApp } from './bind-for-app.js';
 import { rethrow } from '../engine/util/reason-of.js';
 
-/** Sends refusals of the app's own code to clients of gateways in the form of the guard's refusals. */
+/** Sends rejections that the app's own code throws to clients of gateways, in the form of the guard's rejections. */
 @SetMetadata(OWN_FILTER, true)
 @Catch(RateLimitExceededException)
 class GatewayRefusalsFilter implements ExceptionFilter<RateLimitExceededException> {
-  /** Of the app whose filter this is; `undefined` in an app without limits, which shares the gateway's class. */
+  /** The app of this filter; `undefined` in an app without limits that shares the gateway's class. */
   @Optional()
   @Inject(ThrownRefusals)
   refusals: ThrownRefusals | undefined;
@@ -38,12 +38,15 @@ class GatewayRefusalsFilter implements ExceptionFilter<RateLimitExceededExceptio
         : reader.refuse(exception, host as ExecutionContext));
       new BaseWsExceptionFilter().catch(refusal, host);
     } catch {
-      // The client is gone, or its reader fails: there is nobody to inform.
+      // The client has left, or its reader fails, so there is nobody to inform.
     }
   }
 }
 
-/** Binds the filter to all gateways, which no global filter reaches. The last match wins, so the app's own come first. */
+/**
+ * Binds the filter to all gateways, because global filters don't run for them. The last matching filter wins, so the app's own have
+ * precedence.
+ */
 export function bindGatewayFilters(modules: ModulesContainer, refusals: ThrownRefusals): void {
   const instance = Object.assign(new GatewayRefusalsFilter(), { refusals });
   for (const module of modules.values()) {

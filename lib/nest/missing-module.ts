@@ -2,13 +2,13 @@ import { moduleLogger } from '../engine/errors/logger.js';
 import { messages } from '../engine/errors/messages/general.js';
 import { RateLimitConfigError } from '../engine/errors/errors.js';
 
-/** How long an app has to set up the module after its first `@RateLimit`: both happen while its files are loaded. */
+/** The time that an app has to set up the module after its first `@RateLimit`. Both happen while its files are loaded. */
 const PATIENCE_MS = 10_000;
 
 let timer: NodeJS.Timeout | undefined;
 let isSetUp = false;
 
-/** Warns if the module is not set up soon after limits were declared: without it, nothing reads them or could warn later. */
+/** Warns if the module is not set up soon after limits were declared: without it, nothing would check them or could warn later. */
 export function expectModule(): void {
   if (isSetUp || timer !== undefined) return;
   timer = setTimeout(() => {
@@ -16,13 +16,13 @@ export function expectModule(): void {
   }, PATIENCE_MS).unref();
 }
 
-/** Notes that the module is set up. */
+/** Called when the module is set up. */
 export function moduleIsSetUp(): void {
   isSetUp = true;
   clearTimeout(timer);
 }
 
-/** Refuses a guard or a middleware that code makes without what Nest would give it. Throws `RateLimitConfigError`. */
+/** Throws `RateLimitConfigError` for a guard or a middleware that code creates without the dependencies that Nest would inject. */
 export function refuseByHand(type: 'RateLimitGuard' | 'RateLimitMiddleware', limiter: unknown): void {
   if (limiter === undefined) throw new RateLimitConfigError(messages.madeByHand(type));
 }

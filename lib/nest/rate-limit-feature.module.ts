@@ -10,7 +10,7 @@ export type FeatureDefinitions = Readonly<Record<string, LimitDefinition>>;
 
 const DEFINITIONS = 'nestjs-sluice:feature:';
 
-/** Holds the definitions of one `forFeature`. */
+/** Contains the definitions of one `forFeature`. */
 @Module({})
 export class RateLimitFeatureModule {
   /** @internal */
@@ -20,7 +20,7 @@ export class RateLimitFeatureModule {
     const providers: Provider[] = [
       // The names are part of the token, so that Nest distinguishes modules that are otherwise equal.
       { provide: `${DEFINITIONS}${JSON.stringify(names)}`, useValue: definitions },
-      // Defines the limits of a lazily loaded module, which the registry does not find by itself.
+      // Defines the limits of a lazily loaded module, which the registry does not find on its own.
       {
         provide: 'nestjs-sluice:defined',
         useFactory: (registry: LimitRegistry) => registry.define(definitions, 'forFeature'),

@@ -4,8 +4,8 @@ import { refuseByHand } from './missing-module.js';
 import { RequestLimiter } from './request/request-limiter.js';
 
 /**
- * Refuses requests that exceed a limit, and holds those that a `leaky-bucket` delays. The module binds it to all routes; with
- * `guard: false`, bind it with `@UseGuards(RateLimitGuard)`. If it is bound twice, a request is still charged once.
+ * Rejects requests that exceed a limit, and holds those that a `leaky-bucket` delays. The module binds it to all routes; with `guard:
+ * false`, bind it with `@UseGuards(RateLimitGuard)`. Even if it is bound twice, a request is charged once.
  */
 @Injectable()
 @SetMetadata(OWN_GUARD, true)

@@ -3,8 +3,8 @@ import type { Observable } from 'rxjs';
 import { RequestLimiter } from './request/request-limiter.js';
 
 /**
- * Checks the limits that need to know the user: Nest runs it after all guards, before pipes and handler. If no response shows how
- * a request ended, it watches the handler.
+ * Checks the limits that need to know the user: Nest runs it after all guards, before pipes and handler. If no response shows how a request
+ * ended, it watches the handler.
  */
 @Injectable()
 export class RateLimitInterceptor implements NestInterceptor {

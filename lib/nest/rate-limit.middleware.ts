@@ -2,7 +2,7 @@ import { type INestApplicationContext, Injectable, type NestMiddleware } from '@
 import { refuseByHand } from './missing-module.js';
 import { RequestLimiter } from './request/request-limiter.js';
 
-/** A Node-style middleware, which both Express and Fastify accept. A hook of Fastify can pass its request and reply, too. */
+/** A Node-style middleware, which both Express and Fastify accept. You can also call it in a Fastify hook with its request and reply. */
 export type RateLimitMiddlewareFunction = (
   request: object,
   response: object,
@@ -10,8 +10,8 @@ export type RateLimitMiddlewareFunction = (
 ) => Promise<void>;
 
 /**
- * Checks the limits of the module that have `phase: 'middleware'`, in one atomic check, before the route is known. The guard does
- * not charge them again. A refusal goes to the exception filters, like one of the guard.
+ * Checks the limits of the module that have `phase: 'middleware'`, in one atomic check, before the route is known. The guard does not
+ * charge them again. Rejections go to the exception filters, like those of the guard.
  *
  * @example
  * ```ts
@@ -25,13 +25,13 @@ export class RateLimitMiddleware implements NestMiddleware {
     refuseByHand('RateLimitMiddleware', limiter);
   }
 
-  /** Checks a request. A refusal is passed to `next`. */
+  /** Checks a request. A rejection is passed to `next`. */
   async use(request: object, response: object, next: (error?: Error) => void): Promise<void> {
     try {
       const checked = this.limiter.beforeRoute(request, response);
       if (checked !== true) await checked;
     } catch (error) {
-      // Passed on, not thrown: over Fastify, only then filters get Fastify's own request and reply.
+      // Passed to `next` rather than thrown: only then do filters receive Fastify's own request and reply.
       next(error as Error);
       return;
     }
@@ -40,7 +40,7 @@ export class RateLimitMiddleware implements NestMiddleware {
 }
 
 /**
- * Returns the middleware as a function, for `app.use` in `main.ts`: there it runs before bodies are parsed, even with Express.
+ * Returns the middleware as a function, for `app.use` in `main.ts`. There it runs before bodies are parsed, even with Express.
  *
  * @param app the app, which imports `RateLimitModule`
  * @example

@@ -67,7 +67,7 @@ import { policyProviders, requestProviders, ruleProviders } from './providers.js
 import { Transports } from './request/transports.js';
 import { WaitQueues } from '../app/waiting/wait-queues.js';
 
-/** How long a closing app waits for work that holds leases: supervisors kill it after 10 or 30 s. */
+/** The maximum time that a closing app waits for work that holds leases. Supervisors kill it after 10 or 30 s. */
 const LONGEST_WORK_MS = 5000;
 
 const providers: Provider[] = [
@@ -98,11 +98,11 @@ const exported: (Type | string | symbol)[] = [
   RateLimitHealthIndicator,
   RequestLimiter,
   LimitRegistry,
-  // Used by what is bound to classes of the app.
+  // Used by enhancers that are bound to classes of the app.
   GuardOfApp,
   ThrownRefusals,
   RejectedRequests,
-  // Used by the console, a module of its own.
+  // Used by the console, which is a separate module.
   RATE_LIMIT_SETTINGS,
   RATE_LIMIT_STORE,
   RATE_LIMIT_REDIS,
@@ -115,14 +115,14 @@ const exported: (Type | string | symbol)[] = [
   // Used by services of other entry points.
   WaitQueues,
 ];
-// Nest reads the metadata of a module's class once it has found all modules of an app, and so has loaded all of its files.
+// Nest reads the metadata of a module's class once it has found all modules of an app, so all of its files have been loaded.
 onLimiterRecorded((name) => {
   providers.push(limiterProvider(name));
   exported.push(getLimiterToken(name));
 });
 
 /**
- * @internal Adds a provider of another entry point, for apps that import it, or replaces the one with its token. Call it when the
+ * @internal Adds a provider of another entry point, for apps that import it, or replaces the one with its token. Call it while the
  * provider's file is loaded.
  */
 export function addProvider(provider: Type | ClassProvider): void {
@@ -162,26 +162,26 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
     guardOfApp: GuardOfApp,
   ) {
     super();
-    // All modules have been found by now, but no routes have been made.
+    // All modules have been found by now, but no routes have been created.
     refuseSecond(modules);
     for (const definitions of RateLimitFeatureModule.all(modules)) limits.define(definitions, 'forFeature');
     policies.begin();
     provideLimiters(modules, limits.names, limiters);
     documentation.begin();
     const needsInterceptor = plans.needInterceptor();
-    // Nest reads what is bound to gateways and routes before it calls any hook.
+    // Nest reads the enhancers of gateways and routes before it calls any hook.
     const ofApp = () => config.getGlobalGuards().find((each) => each.constructor === RateLimitGuard);
     if (bindsGuard !== 'custom') {
       guardOfApp.find = bindsGuard === true ? () => guard : ofApp;
       bindToMessages(modules, guardOfApp);
     }
     bindContinuations(modules, needsInterceptor);
-    // Before those of the app: Nest uses the last filter that matches, so the app's own have precedence.
+    // Added before the app's own filters: Nest uses the last filter that matches, so the app's have precedence.
     config.getGlobalFilters().unshift(refusals);
     bindGatewayFilters(modules, thrown);
-    // Before those of the app, in whatever order its modules are imported: what its guards refuse has been counted.
+    // Added before the app's own guards, in any import order of its modules, so that requests that these reject have been counted.
     if (bindsGuard === true) config.getGlobalGuards().unshift(guard);
-    // Before those of all other modules, so that none of them answers a request that has not been counted.
+    // Added before the interceptors of all other modules, so that none of them responds to a request that has not been counted.
     if (needsInterceptor) {
       config.addGlobalInterceptor(interceptor);
       followCalls();
@@ -195,14 +195,14 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
     return super.forRoot(options);
   }
 
-  /** Sets up the module with options that are known only at start-up: `useFactory`, `useClass` or `useExisting`. */
+  /** Sets up the module with options that are only known at start-up: `useFactory`, `useClass` or `useExisting`. */
   static override forRootAsync(options: typeof ASYNC_OPTIONS_TYPE): DynamicModule {
     moduleIsSetUp();
     checkExtras(options, 'RateLimitModule.forRootAsync', ASYNC_OPTIONS);
     return super.forRootAsync(options);
   }
 
-  /** Defines further limits by name, for the module that imports it and for all others. */
+  /** Defines additional limits by name, for the module that imports it and for all others. */
   static forFeature(definitions: Readonly<Record<string, LimitDefinition>>): DynamicModule {
     if (typeof definitions !== 'object' || definitions === null || Array.isArray(definitions)) {
       throw new RateLimitConfigError(messages.notOptions('forFeature', definitions));
@@ -234,10 +234,10 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
     this.policies.watch();
   }
 
-  /** Called by Nest: waits for work that holds leases, releases them, and closes what the module has opened. */
+  /** Called by Nest: waits for work that holds leases, releases them, and closes everything that the module has opened. */
   async onApplicationShutdown(): Promise<void> {
     const { redis, store } = this.settings.options;
-    // What is held in process ends with the process.
+    // Leases in process end with the process.
     if (redis !== undefined || store !== undefined) await this.queues.kept.end(LONGEST_WORK_MS);
     this.documentation.end();
     this.policies.close();
@@ -248,12 +248,12 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
 
 const ASYNC_OPTIONS = ['imports', 'inject', 'useFactory', 'useClass', 'useExisting'];
 
-/** Refuses options that are not an object of known names, before Nest reads them. */
+/** Throws for options that are not an object with known names, before Nest reads them. */
 function checkExtras(options: unknown, location: string, known: readonly string[]): void {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
     throw new RateLimitConfigError(optionMessages.hinted(messages.notOptions(location, options), options));
   }
-  // Nest copies options one by one, and would turn one of this name into the prototype of the copy.
+  // Nest copies options one by one, and would turn an option of this name into the prototype of the copy.
   if (Object.hasOwn(options, '__proto__')) {
     throw new RateLimitConfigError(messages.unknownOption(location, '__proto__', [...known, 'guard']));
   }
@@ -263,13 +263,13 @@ function checkExtras(options: unknown, location: string, known: readonly string[
   }
 }
 
-/** Nest would treat two of them as two modules, and use only one. */
+/** Throws for a second module, which Nest would treat as a different module, using only one of them. */
 function refuseSecond(modules: ModulesContainer): void {
   const all = [...modules.values()].filter(({ metatype }) => metatype === RateLimitModule);
   if (all.length > 1) throw new RateLimitConfigError(messages.secondModule());
 }
 
-/** Lets `app.get` and lazily loaded modules find limiters that no file had requested when Nest read the module. */
+/** Makes limiters available to `app.get` and lazily loaded modules that no file had requested when Nest read the module. */
 function provideLimiters(modules: ModulesContainer, names: readonly string[], limiters: LimiterService): void {
   const own = [...modules.values()].find(({ metatype }) => metatype === RateLimitModule);
   for (const name of names) {

@@ -13,15 +13,15 @@ import type { Limiter } from '../app/limiter/limiter.js';
 import { InjectLimiter } from './decorators/inject-limiter.decorator.js';
 import { RejectedRequests } from './request/rejected-requests.js';
 
-/** The statuses of a guard that rejects a request: not logged in, and not allowed. */
+/** The statuses of a guard's rejections: not logged in, and not allowed. */
 const REJECTIONS: readonly number[] = [401, 403];
 
 /**
- * Makes a guard that limits what another guard rejects. A request that the guard accepts is neither counted nor refused; one that it
- * rejects, with `false` or with an error of status 401 or 403, is counted by the limit's own `key`, by default the address, and gets a 429
- * once the limit is used up. In GraphQL, a `GraphQLError` with the code `UNAUTHENTICATED` or `FORBIDDEN` is such an error. A rejection
- * that the `count` of the limit doesn't count isn't refused either. So it doesn't matter in which order guards run, and a client with a valid token isn't locked out by others at
- * its address. The guard itself runs for every request.
+ * Returns a guard that limits the requests that another guard rejects. A request that the guard accepts is neither counted nor limited. One
+ * that it rejects, with `false` or with an error of status 401 or 403, is counted by the limit's own `key`, by default the address, and
+ * gets a 429 once the limit is used up. In GraphQL, a `GraphQLError` with the code `UNAUTHENTICATED` or `FORBIDDEN` is such an error. A
+ * rejection that the `count` of the limit doesn't count isn't limited either. So the order of guards doesn't matter, and a client with a
+ * valid token isn't locked out by others at its address. The guard itself runs for every request.
  *
  * The app doesn't start if no limit of that name is defined.
  *
@@ -35,7 +35,7 @@ const REJECTIONS: readonly number[] = [401, 403];
 export function RateLimitRejections<Guard extends Type<CanActivate>>(guard: Guard, limit: string): Guard {
   @Injectable()
   class LimitedGuard extends (guard as Type<CanActivate>) {
-    /** So an unknown name is refused at start. */
+    /** Makes start-up fail for an unknown name. */
     @InjectLimiter(limit) readonly limiterOfRejections!: Limiter;
     @Inject(RejectedRequests) readonly rejectedRequests!: RejectedRequests;
 
@@ -48,7 +48,7 @@ export function RateLimitRejections<Guard extends Type<CanActivate>>(guard: Guar
         if (isRejection(error, context)) await this.rejectedRequests.count(limit, context, error);
         throw error;
       }
-      // Nest rejects the request with this error then.
+      // Nest then rejects the request with this error.
       if (!accepts) await this.rejectedRequests.count(limit, context, new ForbiddenException());
       return accepts;
     }
@@ -57,7 +57,7 @@ export function RateLimitRejections<Guard extends Type<CanActivate>>(guard: Guar
   return LimitedGuard as Type<CanActivate> as Guard;
 }
 
-/** Other transports than HTTP have errors of their own. Over HTTP, other errors are mistakes of the guard, not of the client. */
+/** Transports other than HTTP have their own errors. Over HTTP, other errors are bugs of the guard, not mistakes of the client. */
 function isRejection(error: unknown, context: ExecutionContext): boolean {
   if (error instanceof RateLimitExceededException) return false;
   if (error instanceof HttpException) return REJECTIONS.includes(error.getStatus());
@@ -65,7 +65,7 @@ function isRejection(error: unknown, context: ExecutionContext): boolean {
   return type === 'graphql' ? isGraphqlRejection(error) : ['ws', 'rpc'].includes(type);
 }
 
-/** A `GraphQLError` says in its extensions why it was thrown: by a code of Apollo, or by a status. */
+/** The extensions of a `GraphQLError` contain the reason: an Apollo code, or a status. */
 function isGraphqlRejection(error: unknown): boolean {
   const { code, http } = (error as GraphqlErrorLike | undefined)?.extensions ?? {};
   return code === 'UNAUTHENTICATED' || code === 'FORBIDDEN' || REJECTIONS.includes(http?.status as number);

@@ -22,22 +22,22 @@ import type { CompiledLimit } from '../engine/limits/compiled-limit.js';
 import type { DecisionStream } from '../storage/telemetry/decision-stream.js';
 import { ObservedStore } from '../storage/telemetry/observed.store.js';
 
-/** Where an app counts: in process, unless one of these is set. */
+/** The place where an app counts: in process, unless one of these is set. */
 export interface CountingPlace {
-  /** Decides every check by itself, and never fails; for example one that allows everything. */
+  /** Decides every check itself, and never fails; for example a store that allows everything. */
   readonly replacement?: Store | undefined;
-  /** The user's own store; it stays open. */
+  /** The user's own store, which stays open. */
   readonly store?: Store | undefined;
   /** The connection to Redis. */
   readonly redis?: RedisConnection | Connection | undefined;
   /**
-   * Whether closing the store closes the connection.
+   * True if closing the store closes the connection.
    * @default whether the connection is made here
    */
   readonly ownsClient?: boolean | undefined;
   /** The Redis that counts for several regions. */
   readonly home?: HomePlace | undefined;
-  /** Finds the limits of the app for which nobody has asked. */
+  /** Finds limits of the app for counters that no request refers to. */
   readonly findLimit?: FindLimit | undefined;
 }
 
@@ -45,7 +45,7 @@ export interface StoreSettings extends CountingPlace {
   readonly prefix: string;
   readonly timeoutMs: number;
   /**
-   * How long checks wait for others at most, in milliseconds, while many are asked.
+   * The maximum time that checks wait for others while many are in flight, in milliseconds.
    * @default 0
    */
   readonly gatherMs?: number | undefined;
@@ -53,7 +53,7 @@ export interface StoreSettings extends CountingPlace {
   /** @default 1_000 for each of `maxKeys`, and at least 16_000_000 */
   readonly maxBytes?: number | undefined;
   /**
-   * Whether refusals are remembered.
+   * True if rejections are cached.
    * @default false
    */
   readonly refusalCache?: boolean | undefined;
@@ -62,33 +62,33 @@ export interface StoreSettings extends CountingPlace {
    * @default 1
    */
   readonly localShare?: number | undefined;
-  /** Called when Redis starts to fail, and when it is back. */
+  /** Called when Redis starts to fail, and when it has recovered. */
   readonly report: (report: StoreReport) => void;
   /**
-   * Gets all decisions.
+   * Receives all decisions.
    * @default decisions are not reported, nor to OpenTelemetry
    */
   readonly decisions?: DecisionStream | undefined;
   /**
-   * Who is exempt from limits, and who is refused.
+   * The clients that are exempt from limits, and those that are denied.
    * @default nobody
    */
   readonly lists?: ListVerdicts | undefined;
-  /** Whether to report to OpenTelemetry. If it is not installed, `true` is an error, and `undefined` means no. */
+  /** True if OpenTelemetry receives metrics. If it is not installed, `true` is an error, and `undefined` disables them. */
   readonly telemetry?: boolean | undefined;
 }
 
 /** The store at the bottom of a stack. */
 interface Base {
   readonly store: Store;
-  /** Whether it can fail, and other instances count in it, too. */
+  /** True if it can fail, and other instances also count in it. */
   readonly isShared: boolean;
-  /** Where it is on Redis, and the channel on which instances publish what they do to its counters. */
+  /** Its store and connection on Redis, and the channel on which instances publish their changes of counters. */
   readonly onRedis?: Pick<LayerSurroundings, 'store' | 'connection' | 'channel'>;
   readonly remembersRefusals?: boolean;
 }
 
-/** The layers of an app's store, with the channel on which its instances publish what they do to counters. */
+/** The layers of an app's store, with the channel on which its instances publish their changes of counters. */
 export class StoreStack extends OuterLayer {
   private readonly withdrawals: (() => void)[] = [];
 
@@ -109,7 +109,7 @@ export class StoreStack extends OuterLayer {
     else this.withdrawals.push(use.whenUsed(add));
   }
 
-  /** Puts a layer above all others. */
+  /** Adds a layer on top of all others. */
   cover(layer: (inner: Store) => OuterLayer): void {
     this.put(layer);
   }
@@ -124,14 +124,14 @@ export class StoreStack extends OuterLayer {
 /** Builds the store of an app from the layers that it needs. */
 export async function createStoreStack(settings: StoreSettings): Promise<StoreStack> {
   const { decisions, telemetry, report, localShare, lists, store: own, maxKeys, maxBytes } = settings;
-  // What is counted in process beside a store with its own clock uses that clock, too.
+  // Counters in process use the clock of the app's own store if that has one.
   const local = new MemoryStore({ maxKeys, maxBytes, clock: own instanceof MemoryStore ? own.clock : undefined });
   const { store, isShared, onRedis, remembersRefusals } = await baseOf(settings, local);
   const channel = onRedis?.channel;
   const fallback = { report, localShare: localShare ?? 1, closesPrimary: own === undefined };
   const alone = new LocalDecisions(local, fallback.localShare);
   const ofFeatures = onRedis === undefined ? [] : await layersOfFeatures({ ...settings, ...onRedis, alone });
-  // From top to bottom. A limit may come at any time, from a function or a lazily loaded module.
+  // From top to bottom. A function or a lazily loaded module may add a limit at any time.
   const layers = [
     ...ofFeatures.map(({ layer, use }) => use === undefined && layer),
     channel && remembersRefusals && ((inner: Store) => new RefusalCacheStore(inner, channel)),
@@ -143,7 +143,7 @@ export async function createStoreStack(settings: StoreSettings): Promise<StoreSt
   const stack = new StoreStack(observed ?? scopes ?? shared, channel);
   for (const { layer, use } of ofFeatures) if (use !== undefined) stack.join(use, () => scopes!.insert(layer));
   for (const { layer, use } of outerLayers) stack.join(use, () => stack.cover(layer));
-  // The observing layer reports what lists decide. Lists have a layer from their first entry on; a replacement decides everything
+  // The observing layer reports the decisions of lists. The layer of lists is added with the first entry. A replacement decides everything
   // itself.
   if (settings.replacement === undefined) {
     lists?.whenUsed(() => (observed ?? stack).insert((inner) => new ListStore(inner, lists)));
@@ -151,7 +151,7 @@ export async function createStoreStack(settings: StoreSettings): Promise<StoreSt
   return stack;
 }
 
-/** A store of the app may never answer; ours in process answers at once, and ours on Redis has deadlines. */
+/** An app's own store may never respond. Our in-process store responds synchronously, and our Redis store has deadlines. */
 function withinTime(store: Store, timeoutMs: number): Store {
   const isOurs = store instanceof MemoryStore || store instanceof RedisStore;
   return isOurs ? store : new DeadlineStore(store, timeoutMs);
@@ -166,7 +166,7 @@ async function baseOf(settings: StoreSettings, local: Store): Promise<Base> {
   const connection = connectionOf(isGiven ? redis : await createClient(redis));
   const ownsClient = settings.ownsClient ?? !isGiven;
   const release = ignoreConnectionErrors(connection);
-  // Our own connection may fail once more while it ends.
+  // Our own connection may fail once more while it closes.
   const redisStore = new RedisStore(connection, {
     prefix,
     timeoutMs,
@@ -179,7 +179,7 @@ async function baseOf(settings: StoreSettings, local: Store): Promise<Base> {
     store: redisStore,
     isShared: true,
     onRedis: { store: redisStore, connection, channel },
-    // In a Cluster, a check of several slots can be refused because of units that are given back a moment later.
+    // In a Cluster, a check of several slots may be rejected because of units that are refunded a moment later.
     remembersRefusals: refusalCache && !isCluster(connection),
   };
 }

@@ -31,7 +31,7 @@ import { DecisionStream } from '../storage/telemetry/decision-stream.js';
 import { DeclaredLimits } from '../app/rules/declared-limits.js';
 import { type CountingPlace, createStoreStack, type StoreStack } from './store-stack.js';
 
-/** Builds the store of an app that counts in the given place, whatever its options say about that. */
+/** Builds the store of an app that counts in the given place, regardless of its `redis` and `store` options. */
 export function createAppStore(
   settings: RateLimitSettings,
   decisions: DecisionStream,
@@ -42,7 +42,7 @@ export function createAppStore(
   return createStoreStack({ ...settings, ...place, report, decisions, lists });
 }
 
-/** Logs once when the store fails, and once when it is back. */
+/** Logs once when the store fails, and once when it has recovered. */
 function reportNews(news: StoreReport, { redis }: CountingPlace): void {
   if (news.state === 'unconfirmed') {
     moduleLogger.error(replicaMessages.lagging(news.error.message));
@@ -71,8 +71,8 @@ function reportSlot(news: SlotReport): void {
 }
 
 /**
- * Connects, or takes the app's own connection, or a copy of it if that would resend commands. Throws `RateLimitConfigError` if it
- * cannot be used.
+ * Connects, or uses the app's own connection, or a copy of it if that would resend commands. Throws `RateLimitConfigError` if it cannot be
+ * used.
  */
 async function connectionTo(
   redis: RateLimitModuleOptions['redis'],
@@ -88,12 +88,12 @@ async function connectionTo(
   return connection;
 }
 
-/** True if the library closes a connection: the app's own stays open. */
+/** Returns true if the library closes a connection. The app's own connection stays open. */
 function isOwn(connection: Connection | undefined, given: RateLimitModuleOptions['redis']): boolean {
   return !isClient(given) || connection !== connectionOf(given);
 }
 
-/** The Redis that counts for several regions, which logs once when it fails, and once when it is back. */
+/** The home Redis, which counts for several regions. It logs once when it fails, and once when it has recovered. */
 function homeOf({ regions }: RateLimitSettings, connection: Connection | undefined): HomePlace | undefined {
   if (regions === undefined || connection === undefined) return undefined;
   const address = addressesOf(connection);
@@ -108,7 +108,7 @@ function homeOf({ regions }: RateLimitSettings, connection: Connection | undefin
   };
 }
 
-/** The connection, the store, and what is kept beside it. */
+/** The providers of the connection, the store and the overrides. */
 export const storeProviders: Provider[] = [
   {
     provide: RATE_LIMIT_REDIS,
@@ -152,7 +152,7 @@ export const storeProviders: Provider[] = [
   },
   {
     provide: OVERRIDE_STORE,
-    // What changes in one region holds in all.
+    // Changes in one region apply to all regions.
     useFactory: (settings: RateLimitSettings, redis?: Connection, home = redis) =>
       home === undefined ? new MemoryOverrideStore() : new RedisOverrideStore(home, settings),
     inject: [RATE_LIMIT_SETTINGS, RATE_LIMIT_REDIS, RATE_LIMIT_HOME],

@@ -8,8 +8,8 @@ import { asMcpContext, mcpRefusal } from '../app/transports/mcp-refusal.js';
 import { refusalData } from '../app/transports/refusal.js';
 
 /**
- * Answers refusals that code of the app throws. It is bound before all other global filters, and Nest uses the last one that
- * matches: so the app's own filters have precedence. Global filters do not reach gateways.
+ * Responds to rejections that code of the app throws. It is bound before all other global filters. Nest uses the last one that matches, so
+ * the app's own filters have precedence. Global filters do not run for gateways.
  */
 @Injectable()
 @Catch(RateLimitExceededException)
@@ -38,7 +38,7 @@ export class ThrownRefusalsFilter implements ExceptionFilter<RateLimitExceededEx
       if (asMcpContext(host.getArgs()[1]) === undefined) return throwError(() => refusalData(exception));
       return from(mcpRefusal(exception)).pipe(mergeMap((error) => throwError(() => error)));
     }
-    // For any other kind of call, the returned value is the answer, and a rejected promise its error.
+    // For any other kind of call, the returned value is the response, and a rejected promise its error.
     return this.refusals.refuse(exception, host);
   }
 }

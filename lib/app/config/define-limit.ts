@@ -1,8 +1,8 @@
 import type { LimitDefinition } from './limit-definition.js';
 
 /**
- * Returns the limit unchanged. It lets TypeScript report misspelt options, which it does not check in the return value of a
- * function, and keeps the type of a limit that is written apart from where it is used.
+ * Returns the limit unchanged. Use it to declare a limit away from where it is used: TypeScript then reports misspelled options, which it
+ * does not check in the return value of a function, and keeps the exact type.
  *
  * @example
  * ```ts

@@ -44,7 +44,7 @@ const triesOptions = {
     usual: 'not counted',
     live: 'policy',
     for: ({ beyond }) => beyond !== undefined,
-    // A block forgets what was counted; and each of the others counts what may be used.
+    // A block resets the counter, and each of the other options changes how many units may be used.
     excludes: ['blockFor', 'hold', 'prefetch', 'share', 'reserveFor', 'ceiling', 'lends', 'credits', 'rollover'],
   },
 } as const satisfies OptionRows;
@@ -55,7 +55,7 @@ const hierarchyOptions = {
     text: 'The name of a limit that this one is within: both are charged together, or none.',
     usual: 'none',
     for: notAdapting,
-    // Units that are taken in advance, or are somebody else's; and what is known of one counter alone.
+    // These options take units in advance, use units of other keys, or depend on the state of a single counter.
     excludes: ['prefetch', 'share', 'credits', 'rollover', { option: 'anchor', asFunction: true }],
   },
 } as const satisfies OptionRows;
@@ -67,12 +67,12 @@ const replicaOptions = {
     usual: 'none',
     live: 'policy',
     for: notAdapting,
-    // Replicas cannot confirm what this process decides alone.
+    // Replicas cannot confirm decisions that this process makes alone.
     excludes: ['prefetch', { option: 'scope', value: 'instance' }],
   },
 } as const satisfies OptionRows;
 
-/** The options of features that have no folder yet. */
+/** The options of features that don't have their own folder yet. */
 export const featureOptions = {
   ...hierarchyOptions,
   ...blockOptions,

@@ -5,8 +5,8 @@ import type { LimitKey } from '../../engine/limits/limit-key.js';
 import type { CommonLimitOptions } from './common-limit-options.js';
 
 /**
- * The options of an `adaptive` limit, which counts what is in flight in one process and learns how much fits. It has none of the
- * options that need a shared counter or a fixed quota.
+ * The options of an `adaptive` limit, which counts the requests in flight in one process and learns how many it can take. Options that need
+ * a shared counter or a fixed quota are not available.
  */
 export interface AdaptiveLimitOptions extends Omit<
   CommonLimitOptions,
@@ -24,13 +24,13 @@ export interface AdaptiveLimitOptions extends Omit<
   /** Each instance of the app learns on its own. */
   scope: 'instance';
   /**
-   * The key of the counter: by default all requests share what an instance can take.
+   * The key of the counter. By default, all requests share the capacity of the instance.
    * @default 'global'
    */
   key?: LimitKey | undefined;
 }
 
-/** What a limit of an algorithm may have besides the algorithm's own options and those of features. */
+/** The options that a limit of an algorithm accepts in addition to those of the algorithm and of features. */
 type Optional<Algo extends AlgorithmName> = Algo extends 'budget' | 'concurrency' | 'leaky-bucket'
   ? Omit<CommonLimitOptions, 'prefetch' | 'countRefused'>
   : Algo extends 'fixed-window' | 'sliding-window' | 'calendar-window'
@@ -51,12 +51,12 @@ type WithoutOthers<Definition> = Definition extends unknown
   : never;
 
 /**
- * A limit that a function returns. TypeScript accepts unknown properties in what a function returns, so this type declares the
- * options of all other algorithms as absent.
+ * A limit that a function returns. TypeScript accepts unknown properties in return values, so this type declares the options of all other
+ * algorithms as absent.
  */
 export type ExactLimit = WithoutOthers<LimitDefinition>;
 
-/** The options that all limits of an app have unless they set their own. */
+/** The options that all limits of an app use unless they set their own. */
 export type LimitDefaults = Omit<
   CommonLimitOptions,
   keyof CommonFeatureOptions | keyof DecisionHooksOptions | 'name' | 'within' | 'perRoute' | 'phase'

@@ -38,7 +38,7 @@ import { isCallable } from '../../engine/util/objects.js';
 import { limitName } from '../../engine/limits/limit-name.js';
 import { unitName } from '../../engine/limits/unit-name.js';
 
-/** What a limit of any algorithm may say. */
+/** The options that a limit of any algorithm accepts. */
 export type AllCommonOptions = CommonLimitOptions & FeatureOptions;
 
 const LONGEST_MESSAGE = 1000;
@@ -56,7 +56,7 @@ const message: OptionKind = {
   },
 };
 
-/** The options of every limit that are no feature's. */
+/** The options of every limit that don't belong to a feature. */
 const coreOptions = {
   name: { kind: inCode(limitName), text: 'Identifies the limit.', usual: 'such as gcra:20/1s' },
   key: {
@@ -187,7 +187,7 @@ const coreOptions = {
   onNear: { kind: hook, text: 'Called once when a counter comes near the limit.', usual: 'none' },
 } as const satisfies OptionRows;
 
-/** Every option of limits that is no algorithm's. Adding one is a row. */
+/** All limit options that don't belong to an algorithm. To add an option, add a row. */
 export const limitOptions = { ...coreOptions, ...featureOptions, ...featureRows } as const satisfies Record<
   keyof AllCommonOptions,
   OptionRow
@@ -195,20 +195,19 @@ export const limitOptions = { ...coreOptions, ...featureOptions, ...featureRows 
 
 const commonRows: OptionRows = limitOptions;
 
-/** The names of these. */
 export const COMMON_OPTIONS = Object.keys(commonRows) as (keyof AllCommonOptions)[];
 
-/** Whether an option is one that limits of any algorithm may have. */
+/** Returns true if limits of any algorithm may have the option. */
 export function isCommon(option: string): option is keyof AllCommonOptions {
   return Object.hasOwn(commonRows, option);
 }
 
-/** The common options that are so. */
+/** The common options that match a condition. */
 export function commonOptionsThat(isSo: (row: OptionRow) => boolean): (keyof AllCommonOptions)[] {
   return COMMON_OPTIONS.filter((option) => isSo(commonRows[option]!));
 }
 
-/** Whether limits take an option over from the module's `defaults`; those of an algorithm, if one is given. */
+/** Returns true if limits inherit the option from the module's `defaults`. With an algorithm: if limits of that algorithm do. */
 export function isDefault(option: string, algorithm?: Algorithm): boolean {
   const { inDefaults = false, for: isFor } = commonRows[option]!;
   if (algorithm === undefined || inDefaults === false) return inDefaults !== false;
@@ -217,7 +216,7 @@ export function isDefault(option: string, algorithm?: Algorithm): boolean {
 
 const ofAlgorithms = new WeakMap<Algorithm, OptionRows>();
 
-/** The options that a limit of an algorithm can have: its own, and the common ones that are for it. */
+/** The options that a limit of an algorithm accepts: those of the algorithm and the common ones that support it. */
 export function optionsOf(algorithm: Algorithm): OptionRows {
   let rows = ofAlgorithms.get(algorithm);
   if (rows === undefined) {
@@ -228,12 +227,12 @@ export function optionsOf(algorithm: Algorithm): OptionRows {
   return rows;
 }
 
-/** All options of the second version of a limit, if it has one. Throws `RateLimitConfigError`. */
+/** The options of the limit's second version, or `undefined` if there is none. Throws `RateLimitConfigError`. */
 export function secondVersionOf(definition: object, location: string): AlgorithmOptions | undefined {
   return secondVersion?.read(definition as never, location, { isCommon, optionsOf });
 }
 
-/** The options that are data: what a policy can say. */
+/** The options that are plain data, which a policy can set. */
 export function dataOptions(rows: OptionRows): OptionRows {
   const data = Object.entries(rows).flatMap(([option, row]) => {
     const kind = dataOf(row.kind);
@@ -243,9 +242,9 @@ export function dataOptions(rows: OptionRows): OptionRows {
 }
 
 /**
- * Checks what a limit says: that its algorithm has each option, the values of the common ones, and that they go together. The values of
- * the algorithm's own are its to check. Throws `RateLimitConfigError`.
- * @param isPatch whether a limit in code may have the common options that it lacks
+ * Checks the options of a limit: the algorithm supports each of them, the common ones have valid values, and they can be combined. The
+ * algorithm checks the values of its own options. Throws `RateLimitConfigError`.
+ * @param isPatch true if the options complement a limit in code, which may have the common options that are missing here
  */
 export function checkLimit(definition: { readonly algo?: unknown }, location: string, isPatch = false): void {
   const algorithm = algorithms.get(definition.algo);
@@ -257,7 +256,7 @@ export function checkLimit(definition: { readonly algo?: unknown }, location: st
   }
 }
 
-/** Refuses options that nobody knows, or that are other algorithms' alone. */
+/** Throws if an option is unknown or belongs to other algorithms only. */
 function refuseForeign(definition: object, algorithm: Algorithm, location: string): void {
   const known = optionsOf(algorithm);
   for (const [option, value] of Object.entries(definition)) {
@@ -274,7 +273,7 @@ function refuseForeign(definition: object, algorithm: Algorithm, location: strin
   }
 }
 
-/** What is wrong with an option that an algorithm lacks, and others have. */
+/** The message for an option that this algorithm doesn't support but others do. */
 export function refusalOf(option: string, { name }: Algorithm): string {
   if (!isCommon(option)) return optionMessages.foreign(option, name, algorithms.withOption(option));
   const { for: isFor, because } = commonRows[option]!;

@@ -4,7 +4,7 @@ const INJECTED = 'nestjs-sluice:injected';
 /** Nest shows the token in its error if no module provides it. */
 const PREFIX = 'the Limiter of RateLimitModule.forRoot(), to import in the root module, named ';
 
-/** The names of all tokens made so far; a process may have several apps. */
+/** The names of all tokens created so far. They are kept per process, which may run several apps. */
 const recorded = new Set<string>();
 const listeners: ((name: string) => void)[] = [];
 

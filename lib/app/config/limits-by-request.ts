@@ -4,17 +4,17 @@ import type { ResolvedKey } from '../../engine/limits/limit-key.js';
 import type { Duration } from '../../engine/options/values.js';
 import type { ExactLimit, LimitOf } from './limit-definition.js';
 
-/** What a limit function returns: the name of a defined limit, a limit, several of these, or `null` or `false` for no limit. */
+/** The return value of a limit function: a limit, the name of a defined limit, several of these, or `null` or `false` for no limit. */
 export type LimitAnswer = string | ExactLimit | null | false | readonly (string | ExactLimit | null | false)[];
 
 /**
- * Chooses limits by the request. It is called once a request: in the guard, or, if no user is known yet and guards may find one,
- * after those guards; its limits are then checked there. If it returns `undefined`, such as for an unknown plan, or takes longer
- * than the module's `resolveTimeout`, it has failed, and the request is answered with 500.
+ * Chooses limits per request. It is called once per request: in the guard, or, if no user is known yet and other guards may set one, after
+ * those guards. Its limits are checked at that point. It counts as failed, and the request is answered with 500, if it returns `undefined`,
+ * such as for an unknown plan, or takes longer than the module's `resolveTimeout`.
  */
 export type LimitFunction = (context: ExecutionContext) => LimitAnswer | Promise<LimitAnswer>;
 
-/** Finds the rate of a limit for a request, which is `null` if the limit does not apply to it. It is called as `LimitFunction`s are. */
+/** Returns the rate of a limit for a request, or `null` if the limit does not apply to it. It is called like a `LimitFunction`. */
 export type RateFunction = (context: ExecutionContext) => number | null | Promise<number | null>;
 
 /** The rate of a limit, which may depend on the request. */
@@ -26,12 +26,12 @@ export interface DynamicRate {
 /** A limit with a rate that may depend on the request. */
 export type WithDynamicRate<Limit> = Limit extends Record<'rate', number> ? Omit<Limit, 'rate'> & DynamicRate : Limit;
 
-/** A limit whose rate may depend on the request. All its rates count in one counter, as when a rate is changed. */
+/** A limit whose rate may depend on the request. All of its rates share one counter, as when a rate is changed at run time. */
 export type DynamicLimit = { [Algo in AlgorithmName]: WithDynamicRate<LimitOf<Algo>> }[AlgorithmName];
 
 /**
- * An injectable class that finds the limits of a request, for example in a database. It stands where a function of the context may
- * stand: in the module's `limits` and in `@RateLimit`. With `keyOf`, answers are remembered.
+ * An injectable class that finds the limits of a request, for example in a database. You can use it anywhere a function of the context is
+ * accepted: in the module's `limits` and in `@RateLimit`. If it has `keyOf`, its results are cached.
  *
  * @example
  * ```ts
@@ -53,37 +53,37 @@ export type DynamicLimit = { [Algo in AlgorithmName]: WithDynamicRate<LimitOf<Al
  */
 export interface LimitResolver {
   /**
-   * Returns a limit, the name of a defined limit, several of these, or `null` for no limit. It has failed if it throws, returns
-   * anything else, or takes longer than the module's `resolveTimeout`. Then its last good answer for that key applies, else
-   * `fallback`; without both, the request fails. It is called again a second later.
+   * Returns a limit, the name of a defined limit, several of these, or `null` for no limit. It counts as failed if it throws, returns
+   * anything else, or takes longer than the module's `resolveTimeout`. In that case the last valid result for the key applies, or else
+   * `fallback`; without either, the request fails. The next call follows after a second.
    *
-   * @param key what `keyOf` returned
+   * @param key the return value of `keyOf`
    */
   resolve(context: ExecutionContext, key: string | undefined): LimitAnswer | Promise<LimitAnswer>;
   /**
-   * The key by which answers are remembered, such as a tenant: `resolve` is called once for all requests of a key within `ttl`, and
-   * requests that come meanwhile wait for that call. Requests without a key share one answer.
+   * The key of the cache, such as a tenant. `resolve` is called once per key and `ttl`; requests that arrive during the call wait for its
+   * result. Requests without a key share one result.
    * @default answers are not remembered: `resolve` is called for each request
    */
   keyOf?(context: ExecutionContext): ResolvedKey | Promise<ResolvedKey>;
   /**
-   * How long an answer applies before `resolve` is called again: milliseconds or a duration such as `'1m'`.
+   * The time that a result is cached before `resolve` is called again: milliseconds or a duration such as `'1m'`.
    * @default '1m'
    */
   readonly ttl?: Duration;
   /**
-   * The most keys whose answers are remembered. The least recently used are forgotten first.
+   * The maximum number of cached keys. The least recently used are evicted first.
    * @default 10_000
    */
   readonly maxKeys?: number;
   /**
-   * What applies if `resolve` fails and has no good answer for the key yet.
+   * The result to use if `resolve` fails and no valid result for the key is cached.
    * @default the request fails
    */
   readonly fallback?: LimitAnswer;
 }
 
-/** What finds limits by the request: a function of the context, or an injectable class. */
+/** Chooses limits per request: a function of the context, or an injectable class. */
 export type LimitSelector = LimitFunction | Type<LimitResolver>;
 
 /** An entry of the module's `limits`. */

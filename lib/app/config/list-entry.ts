@@ -1,17 +1,16 @@
-/** The list an entry is on: `'allow'` exempts from limits, `'deny'` refuses. */
+/** The list of an entry: `'allow'` exempts from limits, `'deny'` denies access. */
 export type ListName = 'allow' | 'deny';
 
 /** Both lists. */
 export const LISTS: readonly ListName[] = ['allow', 'deny'];
 
 /**
- * Who is on a list: clients by address or network, such as `{ ip: '203.0.113.7' }`, `{ ip: '10.0.0.0/8' }` or
- * `{ ip: '2001:db8::/32' }`; one identity, `{ identity: 'tenant:acme' }`; or all identities that begin with a prefix,
- * `{ pattern: 'tenant:*' }`.
+ * The clients that an entry matches: an address or network, such as `{ ip: '203.0.113.7' }`, `{ ip: '10.0.0.0/8' }` or `{ ip:
+ * '2001:db8::/32' }`; one key, `{ identity: 'tenant:acme' }`; or all keys with a prefix, `{ pattern: 'tenant:*' }`.
  */
 export type ListEntry = AddressEntry | IdentityEntry | PatternEntry;
 
-/** Clients by their address. */
+/** Matches clients by their address. */
 export interface AddressEntry {
   /** An address, or a network in CIDR notation whose bits after the prefix are zero. */
   readonly ip: string;
@@ -21,7 +20,7 @@ export interface AddressEntry {
   readonly pattern?: never;
 }
 
-/** One identity. */
+/** Matches one key. */
 export interface IdentityEntry {
   /** The key, such as `'tenant:acme'`, at most 512 characters and without a star. */
   readonly identity: string;
@@ -31,9 +30,9 @@ export interface IdentityEntry {
   readonly pattern?: never;
 }
 
-/** All identities that begin with a prefix. */
+/** Matches all keys with a prefix. */
 export interface PatternEntry {
-  /** The beginning of their keys, followed by a star, such as `'tenant:*'`; at most 512 characters. */
+  /** The prefix of the keys, followed by a star, such as `'tenant:*'`; at most 512 characters. */
   readonly pattern: string;
   /** Not together with `pattern`. */
   readonly ip?: never;
@@ -48,24 +47,24 @@ export type ConfiguredListEntry = ListEntry & {
    * @default all limits
    */
   readonly limit?: string;
-  /** Why the entry exists: 1 to 200 characters on one line. */
+  /** The reason for the entry: 1 to 200 characters on one line. */
   readonly reason?: string;
 };
 
 /** The module's lists. */
 export interface ListsOptions {
   /**
-   * Who is exempt from limits.
+   * The clients that are exempt from limits.
    * @default nobody
    */
   readonly allow?: readonly ConfiguredListEntry[];
   /**
-   * Who is refused.
+   * The clients that are denied.
    * @default nobody
    */
   readonly deny?: readonly ConfiguredListEntry[];
   /**
-   * The HTTP status of requests that a list refuses: 403, or 429 for responses that do not reveal the list.
+   * The HTTP status of denied requests: 403, or 429 for responses that do not reveal the list.
    * @default 403
    */
   readonly status?: 403 | 429;

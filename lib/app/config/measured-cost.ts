@@ -11,7 +11,7 @@ import { algorithms } from '../../engine/algorithms/index.js';
 
 /** A cost by the bytes of the response. */
 export interface CostByBytes {
-  /** What is measured. */
+  /** The measured quantity. */
   by: 'bytes';
   /** The size that costs one unit, such as `'1kB'`: each unit that has begun counts. */
   per: Size;
@@ -24,7 +24,7 @@ export interface CostByBytes {
 
 /** A cost by the time until the response has ended. */
 export interface CostByDuration {
-  /** What is measured. */
+  /** The measured quantity. */
   by: 'duration';
   /** The time that costs one unit, such as `'100ms'`: each unit that has begun counts. */
   per: Duration;
@@ -47,7 +47,7 @@ export interface Measure {
   readonly estimate: number;
 }
 
-/** What a measure reads of the end of a request. */
+/** The measured figures of a request that has ended. */
 export interface Measured {
   readonly bytes?: number | undefined;
   readonly durationMs?: number | undefined;
@@ -57,7 +57,7 @@ const BY = words(['bytes', 'duration']);
 
 const kindOf = { bytes: size, duration: time } as const;
 
-/** In code `readMeasure` checks it: what is right depends on `by`. */
+/** In code, `readMeasure` checks the value, because it depends on `by`. */
 const per: OptionKind = {
   expected: "a size such as '1kB' for by: 'bytes', or a duration such as '100ms' for by: 'duration'",
   isValid: () => true,

@@ -38,7 +38,7 @@ export const MODULE_OPTIONS: readonly (keyof RateLimitModuleOptions)[] = [
   'onNear',
 ];
 
-/** Whether a name is that of an option of the module. */
+/** Returns true if the module has an option of this name. */
 export function isModuleOption(name: string): boolean {
   return name === 'guard' || (MODULE_OPTIONS as readonly string[]).includes(name);
 }

@@ -9,7 +9,7 @@ type OptionCheck = readonly [expected: string, isValid: (value: unknown) => bool
 const HOOK: OptionCheck = [HOOK_EXPECTED, (value) => typeof value === 'function'];
 const SWITCH: OptionCheck = ['true or false', (value) => typeof value === 'boolean'];
 
-/** The options of the module whose type is all that needs a check; the others have readers of their own. */
+/** The module options for which a check of the type is enough. The others have their own readers. */
 export const OPTION_CHECKS: readonly (readonly [option: keyof RateLimitModuleOptions, ...OptionCheck])[] = [
   ['limits', 'a list of limits', Array.isArray],
   ['define', 'an object of limits by their names', isPlainRecord],

@@ -15,30 +15,30 @@ type DataOf<Definition> = Definition extends ExactLimit
 type OverrideOf<Options> = Options extends AlgorithmOptions ? Readonly<Partial<Omit<Options, 'algo'>>> : never;
 
 interface PolicyTerms extends Readonly<FeaturePatch> {
-  /** Whether the limit is enforced, a shadow, or off. */
+  /** The mode of the limit: enforced, shadow or off. */
   readonly mode?: LimitMode;
 }
 
-/** A limit in a policy: those options of a limit in code that are data. For a limit that code defines, only what it replaces. */
+/** A limit in a policy: the options of a limit that are plain data. For a limit that code defines, only the options to replace. */
 export type PolicyLimitData = DataOf<ExactLimit> & PolicyTerms;
 
-/** What a policy changes for some identities of a limit: at least one member. */
+/** The values that a policy changes for some keys of a limit: at least one member. */
 export type PolicyOverrideData = OverrideOf<AlgorithmOptions> & PolicyTerms;
 
 /**
- * A policy as data, in the form of a policy file. With `satisfies PolicyData` an editor completes it; wrong values are reported
- * when it is read.
+ * A policy as data, in the form of a policy file. With `satisfies PolicyData` an editor completes it; invalid values are reported when it
+ * is read.
  */
 export interface PolicyData {
-  /** By name: limits that code need not define, and options that replace those of limits in code. */
+  /** Limits by name: new ones, and options that replace those of limits in code. */
   readonly limits?: Readonly<Record<string, PolicyLimitData>> | null;
   /** By the name of a limit, then by keys such as `'tenant:acme'` or `'tenant:*'`: a rate, a mode or both. */
   readonly overrides?: Readonly<Record<string, Readonly<Record<string, PolicyOverrideData>>>> | null;
-  /** Who is exempt from limits, and who is refused. */
+  /** The clients that are exempt from limits, and those that are denied. */
   readonly lists?: {
-    /** Who is exempt. */
+    /** The clients that are exempt. */
     readonly allow?: readonly ConfiguredListEntry[] | null;
-    /** Who is refused. */
+    /** The clients that are denied. */
     readonly deny?: readonly ConfiguredListEntry[] | null;
   } | null;
 }
@@ -49,30 +49,30 @@ export interface PolicyData {
  */
 export type PolicyFunction = (signal: AbortSignal) => object | Promise<object>;
 
-/** Limits as data: their source, and whether it is read again. */
+/** Limits as data: their source, and when it is read. */
 export interface PolicyOptions {
   /** The path of a `.yaml`, `.yml` or `.json` file, relative to the working directory, or a function that returns the data. */
   source: string | PolicyFunction;
   /**
-   * Whether the source is read again while the app runs. A version with a mistake is logged, and the last good one stays in
-   * force.
+   * If true, the source is read again while the app runs. If a version contains an error, it is logged, and the last valid version stays in
+   * effect.
    * @default false
    */
   watch?: boolean;
   /**
-   * How often the source is read, only with `watch`: milliseconds or a duration such as `'30s'`, from 10 ms to 1 day. A changed
-   * file takes effect once two reads in a row saw the same.
+   * The interval between reads, only with `watch`: milliseconds or a duration such as `'30s'`, from 10 ms to 1 day. A changed file takes
+   * effect once two consecutive reads return the same content.
    * @default '1s' for a file, '30s' for a function
    */
   every?: Duration;
   /**
-   * How long a function may take before it counts as failed: milliseconds or a duration such as `'5s'`, at most 1 hour.
+   * The maximum time for a function before it counts as failed: milliseconds or a duration such as `'5s'`, at most 1 hour.
    * @default '10s'
    */
   timeout?: Duration;
 }
 
-/** What a policy sets for one limit. */
+/** The values that a policy sets for one limit. */
 export interface PolicyLimit {
   /** All options but the mode; for a limit that code defines, only those that replace its own. */
   readonly options: Partial<ExactLimit>;
@@ -87,13 +87,13 @@ type PatchOf<Definition> = Definition extends ExactLimit
   ? Partial<Omit<Definition, keyof FeaturePatch>> & FeaturePatch
   : never;
 
-/** The options of a limit that some identities have. */
+/** The options that a policy sets for some keys. */
 type PolicyPatch = PatchOf<ExactLimit>;
 
-/** What a policy sets for some identities of a limit. */
+/** The values that a policy sets for some keys of a limit. */
 export interface PolicyOverride {
   readonly limit: string;
-  /** The key of an identity, or the beginning of keys followed by a star. */
+  /** A key, or the prefix of keys followed by a star. */
   readonly key: string;
   readonly patch: PolicyPatch | undefined;
   readonly mode: LimitMode | undefined;
@@ -101,10 +101,10 @@ export interface PolicyOverride {
   readonly place: string;
 }
 
-/** Who a policy exempts from limits or refuses. */
+/** A client that a policy exempts from limits or denies. */
 export interface PolicyListEntry {
   readonly list: ListName;
-  /** Who it names, in the form in which records address entries. */
+  /** The key of the client, in the form that records use for address entries. */
   readonly key: string;
   /** The name of a limit; empty for all limits. */
   readonly limit: string;

@@ -8,7 +8,7 @@ import type { RegionOptions } from './region-options.js';
 const LOCATION = 'RateLimitModule.regions';
 const NAME = /^[a-z0-9-]{1,32}$/i;
 
-/** The longest `timeout`: units have to be used soon after they were granted. */
+/** The maximum `timeout`. Units have to be used soon after they were granted. */
 const LONGEST_TIMEOUT_MS = 250;
 
 /** Checks the option `regions`. Throws `RateLimitConfigError`. */

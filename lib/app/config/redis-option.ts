@@ -5,7 +5,7 @@ import { isClusterConnection, refusalOf } from '../../storage/redis/given-connec
 import { isRecord } from './option-checks.js';
 import { withoutSecrets } from '../../engine/util/without-secrets.js';
 
-/** The options of ioredis of which one at least says where Redis is. */
+/** The ioredis options that tell where Redis is. At least one of them is required. */
 const CONNECTION_OPTIONS = ['host', 'port', 'path', 'sentinels', 'Connector', 'db', 'username', 'password', 'tls'];
 
 const CONNECTION_OF_ONE =
@@ -29,10 +29,10 @@ function isRedisUrl(text: string): boolean {
   return /^rediss?:$/.test(protocol) && !/[,;]/.test(hostname + pathname);
 }
 
-/** What Azure's portal and clients of .NET call a connection: `host:6380,password=…,ssl=True`. */
+/** The connection string that Azure's portal shows and .NET clients use: `host:6380,password=…,ssl=True`. */
 const OF_DOT_NET = /^(?:(rediss?):\/\/)?([\w.-]+)(?::(\d{1,5}))?(?:\/\d*)?\s*[,;](.*=.*)$/is;
 
-/** The URL to write in place of a connection string of another form, without its password; `undefined` for unknown forms. */
+/** The URL to use instead of a connection string of another form, without its password; `undefined` for unknown forms. */
 export function urlFormOf(text: string): string | undefined {
   const [, scheme, host, port = '6379', options] = OF_DOT_NET.exec(text) ?? [];
   if (options === undefined) return undefined;
@@ -42,7 +42,7 @@ export function urlFormOf(text: string): string | undefined {
   return `${isTls ? 'rediss' : 'redis'}://${hasPassword ? `${user}:<password>@` : ''}${host}:${port}`;
 }
 
-/** The message for something that is not a connection: what it is, if that can be told. */
+/** The message for a value that isn't a connection. It names the form of the value if it is known. */
 export function wrongRedis(location: string, redis: unknown, option: keyof typeof EXPECTED = 'redis'): string {
   const refusal = refusalOf(redis);
   const url = typeof redis === 'string' ? urlFormOf(redis) : undefined;

@@ -34,36 +34,36 @@ export interface RateLimitSettings {
   readonly timeoutMs: number;
   /** The region in which the app runs, if there are several. */
   readonly regions: RegionOptions | undefined;
-  /** How long a request waits for what finds its limits. */
+  /** The maximum time that a request waits for a function or class that finds its limits. */
   readonly resolveTimeoutMs: number;
   /** 0 never waits. */
   readonly gatherMs: number;
-  /** `Infinity` waits for slow clients without end. */
+  /** `Infinity` waits for slow clients indefinitely. */
   readonly sendTimeoutMs: number;
   readonly prefix: string;
   readonly maxKeys: number;
   readonly maxWaiters: number;
   readonly maxBytes: number;
   readonly refusalCache: boolean;
-  /** `undefined` measures if OpenTelemetry is installed. */
+  /** With `undefined`, decisions are measured if OpenTelemetry is installed. */
   readonly telemetry: boolean | undefined;
-  /** Whether `RATE_LIMIT_MODE` makes every limit a shadow. */
+  /** True if `RATE_LIMIT_MODE` puts every limit into shadow mode. */
   readonly shadow: boolean;
 }
 
 export const ON_MISSING_KEY: readonly OnMissingKey[] = ['ip', 'skip', 'refuse'];
 const ON_MISSING_READER: readonly OnMissingReader[] = ['refuse', 'skip'];
 
-/** The longest `timeout` and `resolveTimeout`. */
+/** The maximum of `timeout` and `resolveTimeout`. */
 const MAX_TIMEOUT_MS = 3_600_000;
 
-/** The longest `gather`, and what `true` stands for. */
+/** The maximum of `gather`, and the value that `true` means. */
 const MAX_GATHER_MS = 100;
 const USUAL_GATHER_MS = 1;
 
 const LOCATION = 'RateLimitModule';
 
-/** The environment variable that makes every limit a shadow. */
+/** The environment variable that puts every limit into shadow mode. */
 const MODE_VARIABLE = 'RATE_LIMIT_MODE';
 
 /** Reads the module's options. The limits in them are compiled elsewhere. */
@@ -120,14 +120,14 @@ export function storeErrorPolicy(location: string, value: unknown): OnStoreError
   throw new RateLimitConfigError(messages.wrongOption(location, 'onStoreError', value, wanted));
 }
 
-/** Reads how long something may take, in milliseconds. */
+/** Reads a maximum time, in milliseconds. */
 function timeLimit(option: 'timeout' | 'resolveTimeout', value: Duration): number {
   const ms = duration(LOCATION, option, value) / 1000;
   if (ms > MAX_TIMEOUT_MS) throw wrongOption(option, value, 'at most 1 hour');
   return ms;
 }
 
-/** How long checks wait for others at most, in milliseconds. */
+/** The maximum time that checks wait for others, in milliseconds. */
 function gatherMs(gather: RateLimitModuleOptions['gather'], timeoutMs: number): number {
   if (gather === undefined || gather === false) return 0;
   if (gather === true) return USUAL_GATHER_MS;

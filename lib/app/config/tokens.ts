@@ -7,11 +7,11 @@ export const RATE_LIMIT_HOME = Symbol('RATE_LIMIT_HOME');
 /** The token of the store. */
 export const RATE_LIMIT_STORE = Symbol('RATE_LIMIT_STORE');
 
-/** The token of the function that draws random numbers >= 0 and < 1. */
+/** The token of the function that returns random numbers >= 0 and < 1. */
 export const RATE_LIMIT_RANDOM = Symbol('RATE_LIMIT_RANDOM');
 /** The token of the option `guard`. */
 export const RATE_LIMIT_GUARD_OPTION = Symbol('RATE_LIMIT_GUARD_OPTION');
-/** The token of the lists in force. */
+/** The token of the current lists. */
 export const RATE_LIMIT_LISTS = Symbol('RATE_LIMIT_LISTS');
 /** The token of the store of overrides. */
 export const OVERRIDE_STORE = Symbol('OVERRIDE_STORE');

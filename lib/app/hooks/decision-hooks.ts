@@ -21,21 +21,24 @@ import {
   type ObservedDecision,
 } from './decision-hook.js';
 
-/** The most counters that are remembered; the ones that came near first are forgotten first. */
+/** The maximum number of counters to keep. The earliest to come near their limit are dropped first. */
 const MAX_COUNTERS = 10_000;
 
-/** Use below this part of what is near makes a counter far again. */
+/** A counter is no longer near its limit once its usage is below this fraction of `nearLimit`. */
 const FAR = 0.5;
 
-/** The counters that came near their limit, so that each is reported once. */
+/** The counters that came near their limit. Each is reported once. */
 class NearCounters {
-  /** Until when each is not reported again, in milliseconds of the process's clock. */
+  /** The time until which a counter isn't reported again, in milliseconds of the process's clock. */
   private readonly until = new Map<string, number>();
 
   /** `now`: the process's clock, in milliseconds. */
   constructor(private readonly now: () => number = () => performance.now()) {}
 
-  /** True if a decision is to be reported as near its limit. `cameNear`: true if this decision took the counter there from below. */
+  /**
+   * Returns true if a decision should be reported as near its limit. `cameNear`: true if this decision took the counter across the
+   * threshold.
+   */
   reports(entry: CheckEntry, decision: StoreDecision, cameNear: boolean): boolean {
     if (this.until.size === 0 && !cameNear) return false;
     const key = `${entry.limit.id} ${entry.identity}`;
@@ -52,7 +55,7 @@ class NearCounters {
   }
 }
 
-/** True if little of a counter was used before a request. */
+/** Returns true if the usage of a counter was low before a request. */
 function isFar({ before, nearFrom }: CounterUse): boolean {
   return before < FAR * nearFrom;
 }
@@ -64,7 +67,7 @@ type HookName = (typeof HOOKS)[number];
 /** The hooks of the module or of a limit, ready to be called. */
 type BoundHooks = { readonly [Name in HookName]?: (decided: ObservedDecision) => unknown };
 
-/** How deep hooks may cause decisions that call hooks. */
+/** The maximum depth of hooks that cause decisions, which call hooks again. */
 const MOST_NESTED = 5;
 
 /** Calls the hooks of the module and of limits with decisions. */
@@ -75,7 +78,7 @@ export class DecisionHooks implements DecisionListener {
   private readonly observers: Instances<DecisionObserver>;
   /** The hooks of the module. */
   private ofAll: BoundHooks = NO_HOOKS;
-  /** How many hooks are running, each called for a decision that the one before it caused. */
+  /** The number of running hooks. Each was called for a decision that the previous one caused. */
   private nested = 0;
 
   constructor(
@@ -85,12 +88,12 @@ export class DecisionHooks implements DecisionListener {
     this.observers = new Instances(modules, withMethod('observe', lacksObserve));
   }
 
-  /** Takes the hooks of the module. */
+  /** Sets the hooks of the module. */
   observeAll(options: DecisionHooksOptions): void {
     this.ofAll = this.bind(options, 'RateLimitModule') ?? NO_HOOKS;
   }
 
-  /** Makes hooks ready to be called; `undefined` if there are none. Apps without hooks have no listener. */
+  /** Turns hooks into functions; `undefined` if there are none. Apps without hooks have no listener. */
   bind(options: DecisionHooksOptions, location: string): object | undefined {
     const bound: Record<string, unknown> = Object.create(null) as Record<string, unknown>;
     for (const option of HOOKS) {
@@ -102,7 +105,7 @@ export class DecisionHooks implements DecisionListener {
     return bound;
   }
 
-  /** Resolves when all classes named as a hook so far have an instance. */
+  /** Resolves when all hook classes so far have an instance. */
   ready(): Promise<void> {
     return this.observers.ready();
   }
@@ -149,7 +152,7 @@ export class DecisionHooks implements DecisionListener {
     }
   }
 
-  /** Nothing waits for a hook. What it throws is logged once. */
+  /** Calls a hook without awaiting it. Its errors are logged once. */
   private attempt(hook: (decided: ObservedDecision) => unknown, observed: ObservedDecision, message: string): void {
     this.nested++;
     try {
@@ -191,7 +194,7 @@ function observedOf(
     limit,
     kind: entry.limit.isCandidate ? 'candidate' : entry.limit.shadow ? 'shadow' : 'enforced',
     outcome,
-    // A copy: what a hook does to it changes nothing.
+    // A copy, so that a hook can't change the decision.
     decision: { ...toDecision(answer) },
     cost,
     identity: shownIdentity(entry),

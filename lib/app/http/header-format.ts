@@ -9,8 +9,8 @@ import type { CheckedLimit } from '../../engine/limits/check-result.js';
 import type { LimitInfo } from './limit-info.js';
 
 /**
- * Makes response headers from a result; `limits` are in the order of `result.decisions`. Limits that are hidden are in neither.
- * `context` is that of the request.
+ * Returns response headers for a result. `limits` are in the order of `result.decisions`; hidden limits are in neither of them. `context`
+ * belongs to the request.
  */
 export type HeaderFormatter = (
   result: CheckResult,
@@ -18,7 +18,7 @@ export type HeaderFormatter = (
   context: ExecutionContext,
 ) => Record<string, string>;
 
-/** A format of the package itself, which needs no context. */
+/** A built-in format, which doesn't need the context. */
 type OwnFormatter = (result: CheckResult, limits: readonly LimitInfo[]) => Record<string, string>;
 
 /** The name of a header format, or a formatter. */
@@ -37,12 +37,12 @@ interface Serialised {
   readonly policyWithoutName: string;
 }
 
-/** The same for limits that are checked together. */
+/** The constant parts of the headers for limits that are checked together. */
 interface SerialisedList {
   readonly names: readonly string[];
   readonly policies: string;
   readonly policiesWithoutNames: string;
-  /** What a unit of each is in the headers, if any has units of bytes. */
+  /** The factor of each limit's units in the headers, if any limit counts bytes. */
   readonly bytes: readonly number[] | undefined;
 }
 
@@ -63,7 +63,7 @@ const draft8: OwnFormatter = ({ decisions }, limits) => {
   return { 'RateLimit-Policy': policies, RateLimit: states };
 };
 
-/** draft-ietf-httpapi-ratelimit-headers-06: three plain numbers, of the tightest limit. */
+/** draft-ietf-httpapi-ratelimit-headers-06: three plain numbers for the tightest limit. */
 const draft6: OwnFormatter = ({ tightest }, limits) => ({
   'RateLimit-Policy': serialiseAll(limits).policiesWithoutNames,
   ...numbers('RateLimit', tightest),
@@ -80,12 +80,12 @@ const formatters: ReadonlyMap<unknown, HeaderFormatter> = new Map([
 
 const ownFormats: ReadonlySet<HeaderFormatter> = new Set(formatters.values());
 
-/** Whether the package itself provides a format, so that its headers need no checks. */
+/** Returns true for a built-in format, whose headers need no checks. */
 export function isOwnFormat(formatter: HeaderFormatter): boolean {
   return ownFormats.has(formatter);
 }
 
-/** Whether a formatter returned an object of headers, and not an array or a `Map`. */
+/** Returns true if a formatter returned an object of headers, rather than an array or a `Map`. */
 export function isHeaders(made: unknown): boolean {
   return typeof made === 'object' && made !== null && !(Symbol.iterator in made) && !isPromise(made);
 }
@@ -102,7 +102,7 @@ export function headerFormatters(option: HeaderOption, location: string): Header
   });
 }
 
-/** Throws if the formatter returns headers that no response can hold, which Fastify would notice only when it sends them. */
+/** Throws if the formatter returns invalid headers, which Fastify would only notice when it sends them. */
 function checked(format: HeaderFormatter): HeaderFormatter {
   return (result, limits, context) => {
     const headers = format(result, limits, context);
@@ -115,7 +115,7 @@ function checked(format: HeaderFormatter): HeaderFormatter {
   };
 }
 
-/** The longest wait, in seconds, of the limits that refused; `undefined` if none of them can ever fit. */
+/** The longest wait of the limits that rejected, in seconds; `undefined` if the request can never fit. */
 export function retryAfter({ allowed, decisions }: CheckResult, limits: readonly CheckedLimit[]): string | undefined {
   if (allowed) return undefined;
   const waits = decisions
@@ -164,7 +164,7 @@ function serialise(limit: LimitInfo): Serialised {
     const bytes = integer(limit.quota * bytesPerUnit);
     return { name, policy: `${name};q=${bytes};qu=${serializeString(quotaUnit)};w=${w}`, policyWithoutName };
   }
-  // The unit is requests unless the policy names another one.
+  // The unit is requests unless the policy specifies another one.
   const unitOrWindow = quotaUnit === 'requests' ? `w=${w}` : `qu=${serializeString(quotaUnit)}`;
   return { name, policy: `${name};q=${q};${unitOrWindow}`, policyWithoutName };
 }
@@ -174,7 +174,7 @@ function isOfBytes({ bytesPerUnit }: LimitInfo): boolean {
 }
 
 function integer(value: number): string {
-  // The same as the library's result, without its regular expressions for each value.
+  // Returns the same text as the library, but without its regular expression per value.
   if (value >= 0 && value <= MAX_INTEGER && Number.isInteger(value)) return String(value);
   return serializeInteger(Math.min(value, MAX_INTEGER));
 }

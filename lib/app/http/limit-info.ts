@@ -2,45 +2,45 @@ import type { CheckedLimit } from '../../engine/limits/check-result.js';
 import { type Duration, milliseconds } from '../../engine/options/values.js';
 import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
 
-/** What a header formatter gets to know about a limit, beside its decision. */
+/** The properties of a limit that a header formatter receives in addition to its decision. */
 export interface LimitInfo {
   /** The limit's name. */
   readonly name: string;
   /** The value of `algo`. */
   readonly algo: string;
-  /** The most units that can be allowed at once. */
+  /** The maximum number of units that can be allowed at once. */
   readonly quota: number;
   /** The unit: requests, requests that run at once, or bytes of responses. */
   readonly quotaUnit: 'requests' | 'concurrent-requests' | 'content-bytes';
   /** With `'content-bytes'`, the bytes of a unit: `quota` and the decisions are in units. */
   readonly bytesPerUnit?: number;
   /**
-   * The milliseconds in which `quota` units always fit again: a client that sends no more in any period of that length is never
-   * refused. For a calendar window, the length of the current window.
+   * The time in milliseconds after which `quota` units are always available again: a client that sends no more than that per period of this
+   * length is never rejected. For a calendar window, the length of the current window.
    */
   readonly windowMs: number;
-  /** Whether it only reports, and never refuses. */
+  /** True if the limit only reports and never rejects. */
   readonly shadow: boolean;
-  /** The units of an interval or period; absent for algorithms without a rate. */
+  /** The number of units per interval or period; absent for algorithms without a rate. */
   readonly rate?: number;
-  /** The interval as the limit has it, such as `'10s'`; absent for algorithms without one. */
+  /** The interval as it is configured, such as `'10s'`; absent for algorithms without one. */
   readonly interval?: Duration;
-  /** The same in milliseconds. */
+  /** The interval in milliseconds. */
   readonly intervalMs?: number;
-  /** For `token-bucket` and `gcra`: the most units at once. */
+  /** For `token-bucket` and `gcra`: the maximum number of units at once. */
   readonly burst?: number;
 }
 
 const cache = new WeakMap<CompiledLimit, { readonly info: LimitInfo; readonly second: number }>();
 
-/** The facts of a limit. Calendar windows differ in length: the calendar is consulted once a second, not for each request. */
+/** The properties of a limit. Calendar windows differ in length: the calendar is consulted once per second, not for each request. */
 export function limitInfo(limit: CompiledLimit, nowMs: number): LimitInfo {
   const second = Math.floor(nowMs / 1000);
   const known = cache.get(limit);
   if (known?.second === second) return known.info;
   const { name, quota, shadow, algorithm } = limit;
   const windowMs = limit.paceMs(nowMs);
-  // Returns the same object as long as nothing has changed, so that results derived from it can be cached, too.
+  // Returns the same object as long as nothing has changed, so that results derived from it can also be cached.
   const { bytesPerUnit } = limit;
   const quotaUnit = unitOf(algorithm.leases !== undefined, bytesPerUnit);
   const isSame = known?.info.windowMs === windowMs;
@@ -65,7 +65,7 @@ function unitOf(isHeld: boolean, bytesPerUnit: number | undefined): LimitInfo['q
   return bytesPerUnit === undefined ? 'requests' : 'content-bytes';
 }
 
-/** The options of a limit that say how often it allows something. */
+/** The options of a limit that determine its rate. */
 function ratesOf({
   algorithm,
   options,
@@ -81,17 +81,17 @@ function ratesOf({
   };
 }
 
-/** The last facts of limits that are checked together. */
+/** The last properties of limits that are checked together. */
 interface KnownInfos {
   readonly second: number;
   readonly limits: readonly CompiledLimit[];
   readonly infos: readonly LimitInfo[];
 }
 
-/** By the last limit of the list: lists that share limits, such as those of the module, differ in the nearest one. */
+/** By the last limit of the list, because lists that share limits, such as those of the module, differ in the last one. */
 const knownInfos = new WeakMap<CompiledLimit, KnownInfos>();
 
-/** The facts of limits that are checked together: the same array as long as nothing has changed. */
+/** The properties of limits that are checked together: the same array as long as nothing has changed. */
 export function limitInfos(checked: readonly CheckedLimit[], nowMs: number): readonly LimitInfo[] {
   const last = checked.at(-1);
   if (last === undefined) return [];

@@ -3,10 +3,10 @@ import { HttpStatus } from '@nestjs/common';
 /** The media type of problem details (RFC 9457). */
 export const PROBLEM_TYPE = 'application/problem+json';
 
-/** Where the problem types of draft-ietf-httpapi-ratelimit-headers are registered. */
+/** The registry of the problem types of draft-ietf-httpapi-ratelimit-headers. */
 const TYPES = 'https://iana.org/assignments/http-problem-types';
 
-/** The problem of limits that refused; `limits` are their names. */
+/** The problem of a request that limits rejected; `limits` are their names. */
 export function quotaExceeded(
   detail: string,
   limits: readonly string[],
@@ -21,7 +21,7 @@ export function quotaExceeded(
   };
 }
 
-/** The problem of limits that cannot be checked, so that no request may pass, or of an instance that is overloaded. */
+/** The problem of limits that cannot be checked, so that no request may pass, or of an overloaded instance. */
 export function reducedCapacity(
   detail: string,
   status: number = HttpStatus.SERVICE_UNAVAILABLE,

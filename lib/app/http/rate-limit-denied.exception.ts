@@ -2,16 +2,16 @@ import { HttpException, HttpStatus } from '@nestjs/common';
 import { listMessages } from '../../engine/errors/messages/list.js';
 import { messages } from '../../engine/errors/messages/general.js';
 
-/** The HTTP statuses with which a list refuses. */
+/** The HTTP statuses of requests that a list denies. */
 export type DeniedStatus = 403 | 429;
 
-/** A list refused the request: 403 Forbidden, or the status of the module's `lists.status`. */
+/** A list denied the request: 403 Forbidden, or the status of the module's `lists.status`. */
 export class RateLimitDeniedException extends HttpException {
   /**
-   * Thrown by the guard; code that refuses by itself may throw one, too.
+   * Thrown by the guard. Your own code may also throw it.
    *
    * @param status the HTTP status
-   * @param body the body; by default the one that Nest's own exceptions have
+   * @param body the body; by default in the format of Nest's own exceptions
    */
   constructor(status: DeniedStatus = HttpStatus.FORBIDDEN, body: object = deniedBody(status)) {
     super(body, status);
@@ -19,7 +19,7 @@ export class RateLimitDeniedException extends HttpException {
   }
 }
 
-/** The same as problem details (RFC 9457); no type of its own is needed here. */
+/** The body in the format of problem details (RFC 9457). It doesn't need its own problem type. */
 export function deniedProblem(status: DeniedStatus): Record<string, unknown> {
   return { type: 'about:blank', title: titleOf(status), status, detail: messageOf(status) };
 }

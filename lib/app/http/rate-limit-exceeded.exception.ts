@@ -4,7 +4,7 @@ import { messages } from '../../engine/errors/messages/general.js';
 import { isHidden } from '../../engine/limits/hidden-decisions.js';
 import type { CheckResult } from '../../engine/limits/decision.js';
 
-// Kept beside the exceptions, since apps log and compare those.
+// Kept separate from the exceptions, since apps log and compare those.
 const answered = new WeakSet<object>();
 const givenMessages = new WeakMap<object, string>();
 const givenStatuses = new WeakSet<object>();
@@ -12,19 +12,19 @@ const withoutWait = new WeakSet<object>();
 const foundLimits = new WeakSet<object>();
 
 /**
- * A request was refused: 429 Too Many Requests, 503 by an `adaptive` limit, or the `status` of the limit. Its body names the limits
- * that refused, except those that are hidden.
+ * The request was rejected: 429 Too Many Requests, 503 for an `adaptive` limit, or the `status` of the limit. The body contains the names
+ * of the limits that rejected it, except hidden ones.
  */
 export class RateLimitExceededException extends HttpException {
-  /** The names of the limits that refused, as clients get them. */
+  /** The names of the limits that rejected, as the client receives them. */
   readonly limits: readonly string[];
 
   /**
-   * Thrown by the guard; code that refuses by itself may throw one, too, and its response gets the same headers and body.
+   * Thrown by the guard. Your own code may also throw it; the response then has the same headers and body.
    *
    * @param result the result of all limits of the request, as `LimiterService.check` returns it
-   * @param message the message of the body, by default 'Too many requests'
-   * @param limits the names of the limits that refused, by default those of `result` that are not hidden
+   * @param message the message in the body, by default 'Too many requests'
+   * @param limits the names of the limits that rejected, by default those of `result` that are not hidden
    * @param body the body, by default made from the other parameters
    * @param status the HTTP status, by default that of the limit, or 429
    */
@@ -44,7 +44,7 @@ export class RateLimitExceededException extends HttpException {
     if (status !== undefined) givenStatuses.add(this);
   }
 
-  /** @internal Whether the guard made it, and has set its headers and body. */
+  /** @internal True if the guard threw it and has set its headers and body. */
   get isAnswered(): boolean {
     return answered.has(this);
   }
@@ -54,29 +54,29 @@ export class RateLimitExceededException extends HttpException {
     answered.add(this);
   }
 
-  /** @internal The message it was made with; `undefined` if it was made with a body. */
+  /** @internal The message passed to the constructor; `undefined` if a body was passed. */
   get givenMessage(): string | undefined {
     return givenMessages.get(this);
   }
 
-  /** @internal Changes what the client gets. Requests that wait for the same promise share its error, so one may answer many. */
+  /** @internal Changes the response. Requests that wait for the same promise share its error, so one error may serve several responses. */
   answerWith(message: string, body: object, status: number): void {
     this.message = message;
     Object.assign(this, { response: body, status });
   }
 
-  /** @internal Leaves out limits that were not named on purpose: copies of decisions do not show that theirs is hidden. */
+  /** @internal Leaves out limits unless they were named explicitly. Copies of decisions don't show that their limit is hidden. */
   leaveOut(names: readonly string[]): void {
     if (!foundLimits.has(this)) return;
     Object.assign(this, { limits: this.limits.filter((name) => !names.includes(name)) });
   }
 
-  /** @internal Whether it was made with a status. */
+  /** @internal True if a status was passed to the constructor. */
   get hasOwnStatus(): boolean {
     return givenStatuses.has(this);
   }
 
-  /** @internal Whether clients are not told when to come back. */
+  /** @internal True if the response doesn't report when to retry. */
   get hidesWait(): boolean {
     return withoutWait.has(this);
   }
@@ -86,7 +86,7 @@ export class RateLimitExceededException extends HttpException {
     withoutWait.add(this);
   }
 
-  /** The longest wait of the limits that refused, in milliseconds; `Infinity` if the request can never fit. */
+  /** The longest wait of the limits that rejected, in milliseconds; `Infinity` if the request can never fit. */
   get retryAfterMs(): number {
     return this.result.tightest.retryAfterMs;
   }
@@ -96,7 +96,7 @@ function shownRefusals({ decisions }: CheckResult): string[] {
   return decisions.filter((decision) => !decision.allowed && !isHidden(decision)).map(({ limit }) => limit);
 }
 
-/** The default body of a refusal. */
+/** The default body of a rejection. */
 export function exceededBody(
   message: string,
   limits: readonly string[],

@@ -3,46 +3,46 @@ import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
 import type { CheckResult } from '../../engine/limits/decision.js';
 import type { Awaitable } from '../../engine/util/awaitable.js';
 
-/** The message of a refusal: a text, or a function that makes one from the request and the result of its limits. */
+/** The message of a rejection: a text, or a function of the request's context and the result of its limits. */
 export type RefusalMessage = string | ((context: ExecutionContext, result: CheckResult) => string);
 
-/** Makes the JSON body of a refusal. It gets the default body, to extend or replace it. */
+/** Returns the JSON body of a rejection. It receives the default body, to extend or replace it. */
 export type RefusalBody = (
   context: ExecutionContext,
   result: CheckResult,
   body: Readonly<Record<string, unknown>>,
 ) => object;
 
-/** The response to a refused request. */
+/** The response to a rejected request. */
 export interface RefusalResponse {
   /** The HTTP status: a whole number from 400 to 599. */
   readonly status: number;
   /** The JSON body. */
   readonly body: object;
-  /** Headers to set in addition. */
+  /** Additional headers. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Makes the response to a refused request, or a part of it; the rest stays as it is without it. */
+/** Returns the response to a rejected request, or a part of it. The default applies to the rest. */
 export type RefusalFunction = (
   context: ExecutionContext,
   result: CheckResult,
   usual: RefusalResponse,
 ) => Partial<RefusalResponse> | Promise<Partial<RefusalResponse>>;
 
-/** An injectable class that makes responses. A class that injects others must be a provider of a module. */
+/** An injectable class that returns responses. If it injects other classes, it must be a provider of a module. */
 export interface RefusalResolver {
-  /** Returns the response, or a part of it. `usual` is what is sent without it. */
+  /** Returns the response, or a part of it. `usual` is the default response. */
   resolve(...asked: Parameters<RefusalFunction>): ReturnType<RefusalFunction>;
 }
 
-/** A function that makes the response to a refused request, or an injectable class that implements `RefusalResolver`. */
+/** A function that returns the response to a rejected request, or an injectable class that implements `RefusalResolver`. */
 export type RefusalOption = RefusalFunction | Type<RefusalResolver>;
 
-/** What an option of it takes. */
+/** The expected value of an `answer` option. */
 export const REFUSAL_EXPECTED = 'a function, or an injectable class that implements RefusalResolver';
 
-/** What one limit answers when it refuses. */
+/** One limit's response to a rejected request. */
 export interface RefusalAnswer {
   readonly message: RefusalMessage | undefined;
   readonly body: RefusalBody | undefined;
@@ -50,11 +50,11 @@ export interface RefusalAnswer {
   readonly resolve: ((...asked: Parameters<RefusalFunction>) => Awaitable<unknown>) | undefined;
 }
 
-/** The statuses of refusals. */
+/** The range of statuses of rejections. */
 export const MIN_STATUS = 400;
 export const MAX_STATUS = 599;
 
-/** The status of a refusal by an adaptive limit: the server is overloaded, and the client did nothing wrong. */
+/** The status of a rejection by an adaptive limit: the server is overloaded, and the client did nothing wrong. */
 export function overloadStatus({ algorithm, parameters }: CompiledLimit): number | undefined {
   return algorithm.adapting?.status(parameters);
 }

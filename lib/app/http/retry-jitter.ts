@@ -1,6 +1,6 @@
 import type { CheckResult, Decision } from '../../engine/limits/decision.js';
 
-/** A refusal as its headers describe it: each wait is `1 + share` times as long, so that clients do not all come back at once. */
+/** A rejection with all waits multiplied by `1 + share` for the headers, so that clients do not all return at once. */
 export function spreadWaits(result: CheckResult, share: number): CheckResult {
   const decisions = result.decisions.map((decision): Decision =>
     decision.allowed ? decision : { ...decision, retryAfterMs: decision.retryAfterMs * (1 + share) },

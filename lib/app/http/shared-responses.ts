@@ -2,10 +2,10 @@ import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
 import { type CheckedLimit, toCheckResult, tighter } from '../../engine/limits/check-result.js';
 import type { CheckResult, Decision } from '../../engine/limits/decision.js';
 
-/** The decisions of each limit on the calls that a response answers. */
+/** The decisions of each limit on the calls that share a response. */
 const decided = new WeakMap<object, Map<CompiledLimit, Decision>>();
 
-/** The result to describe in a response to several calls: of each limit, the tightest decision. */
+/** The result to report in a response to several calls: the tightest decision of each limit. */
 export function combineResults(
   response: object,
   { decisions }: CheckResult,

@@ -1,13 +1,13 @@
 import { type CheckedLimit, toCheckResult } from '../../engine/limits/check-result.js';
 import type { CheckResult } from '../../engine/limits/decision.js';
 
-/** What clients may know of a check: the limits that are shown, and their decisions. */
+/** The part of a check that clients may see: the limits that aren't hidden, and their decisions. */
 export interface ShownResult {
   readonly result: CheckResult;
   readonly limits: readonly CheckedLimit[];
 }
 
-/** Leaves out the limits that are not shown; `undefined` if none is. `result` has one decision for each of `limits`. */
+/** Leaves out hidden limits; `undefined` if all are hidden. `result` has one decision for each of `limits`. */
 export function shownOf(result: CheckResult, limits: readonly CheckedLimit[]): ShownResult | undefined {
   if (!limits.some(isHiddenLimit)) return { result, limits };
   const shown = limits.filter((each) => !isHiddenLimit(each));

@@ -3,10 +3,10 @@ import type { KeyFunction, KeyResolver } from '../../engine/limits/limit-key.js'
 import { isClassWith } from '../../engine/util/instances.js';
 import type { KeyScheme } from './key-scheme.js';
 
-/** Keys of the app have no name of their own. */
+/** Keys that the app computes have no name. */
 const CUSTOM = { name: 'custom', noun: 'key' };
 
-/** Counts by the result of a function of the context. */
+/** Counts per result of a function of the context. */
 export const functionKey: KeyScheme<KeyFunction, KeyFunction> = {
   form: 'a function',
   parse: (key) => (typeof key === 'function' && !isResolverClass(key) ? (key as KeyFunction) : undefined),
@@ -15,7 +15,7 @@ export const functionKey: KeyScheme<KeyFunction, KeyFunction> = {
   resolve: (key) => (context) => key(context),
 };
 
-/** Counts by the result of an injectable class. */
+/** Counts per result of an injectable class. */
 export const classKey: KeyScheme<Type<KeyResolver>, Type<KeyResolver>> = {
   form: 'a class that implements KeyResolver',
   parse: (key) => (typeof key === 'function' && isResolverClass(key) ? key : undefined),
@@ -32,7 +32,7 @@ export const classKey: KeyScheme<Type<KeyResolver>, Type<KeyResolver>> = {
   },
 };
 
-/** A class that resolves keys, and no key function. */
+/** Returns true for a class that resolves keys, rather than a key function. */
 export function isResolverClass(key: unknown): key is Type<KeyResolver> {
   return isClassWith('resolve', key);
 }

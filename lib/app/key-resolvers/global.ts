@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import { keyMessages } from '../../engine/errors/messages/key.js';
 import type { KeyScheme } from './key-scheme.js';
 
-/** The prefixes of identities that the built-in keys make. */
+/** The prefixes of the built-in keys. */
 export const BUILT_IN = /^(?:ip|user|header):/;
 
 /** Counts all requests together. */
@@ -12,7 +12,7 @@ export const globalKey: KeyScheme<'global', true> = {
   describe: (_, name) => ({ name, noun: 'key' }),
   needsRoute: false,
   isPure: true,
-  // Code often counts by keys of its own with such a limit, but never by the built-in keys.
+  // Code often uses its own keys with such a limit, but never the built-in ones.
   formOf: () => ({
     begins: 'global',
     isOne: (text) => !BUILT_IN.test(text) && isIP(text) === 0,

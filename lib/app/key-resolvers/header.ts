@@ -6,9 +6,7 @@ import type { KeyScheme } from './key-scheme.js';
 /** A SHA-256 in base64url. */
 const HASH = /^[\w-]{43}$/;
 
-/**
- * Counts by the value of a request header. The value may be a secret, such as an API key, so only its hash leaves the process.
- */
+/** Counts per value of a request header. The value may be a secret, such as an API key, so only its hash leaves the process. */
 export const headerKey: KeyScheme<`header:${string}`, string> = {
   form: "'header:<name>'",
   parse: headerOfKey,
@@ -32,10 +30,10 @@ export const headerKey: KeyScheme<`header:${string}`, string> = {
   },
 };
 
-/** A value of a header that somebody has written down with the header's name: `header:x-api-key:<value>`. */
+/** Matches a header's name and value, as an operator would write them: `header:x-api-key:<value>`. */
 const WITH_NAME = /^(header:([^:]+)):(.+)$/s;
 
-/** An identity that somebody has written down: the value of a header is hashed, unless it is a hash, or a beginning with a star. */
+/** Hashes the header value in an identity that an operator has written, unless it is a hash already or a prefix with a star. */
 export function hashedHeader(identity: string): string {
   const [, key = '', header = '', value = ''] = WITH_NAME.exec(identity) ?? [];
   if (headerOfKey(key) === undefined || value.endsWith('*')) return identity;

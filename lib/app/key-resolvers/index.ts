@@ -9,7 +9,7 @@ import { userKey } from './user.js';
 /** Every form of `key`. To add one, add a line here. */
 const list = [ipKey, userKey, globalKey, headerKey, functionKey, classKey] as const;
 
-/** The form of the identities that a `key` makes; `undefined` if it may be any text. */
+/** The form of the identities of a `key`; `undefined` if they may be any text. */
 export function formOf(key: unknown): KeyForm | undefined {
   if (typeof key !== 'string') return undefined;
   for (const scheme of keySchemes) {
@@ -19,5 +19,5 @@ export function formOf(key: unknown): KeyForm | undefined {
   return undefined;
 }
 
-/** Every form of `key`, in the order in which they are tried. */
+/** Every form of `key`, in the order in which they are matched. */
 export const keySchemes: KeyScheme[] = [...list];

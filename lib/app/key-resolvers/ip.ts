@@ -7,23 +7,23 @@ import type { RequestParts } from '../transports/request-reader.js';
 import type { KeyScheme } from './key-scheme.js';
 import type { ProxyWarning } from './proxy-warning.js';
 
-/** The IPv6 addresses that embed an IPv4 address: their prefixes, and the first of the parts (of eight) that hold it. */
+/** The IPv6 addresses that embed an IPv4 address: their prefixes, and the index of the first of the parts (of eight) with that address. */
 const EMBEDDING = [
   { prefix: [0, 0, 0, 0, 0, 0xffff], at: 6 }, // mapped, RFC 4291
   { prefix: [0, 0, 0, 0, 0, 0], at: 6 }, // compatible, RFC 4291
   { prefix: [0, 0, 0, 0, 0xffff, 0], at: 6 }, // translated, RFC 7915
-  { prefix: [0x64, 0xff9b, 0, 0, 0, 0], at: 6 }, // NAT64, RFC 6052: else all clients behind it would be one
-  { prefix: [0x2002], at: 1 }, // 6to4, RFC 3056: else one address would be 65,536 clients
-  { prefix: [0x2001, 0], at: 6, mask: 0xffff }, // Teredo, RFC 4380: else all clients of a server would be one
+  { prefix: [0x64, 0xff9b, 0, 0, 0, 0], at: 6 }, // NAT64, RFC 6052: otherwise all clients behind it would share a counter
+  { prefix: [0x2002], at: 1 }, // 6to4, RFC 3056: otherwise one address could be 65,536 clients
+  { prefix: [0x2001, 0], at: 6, mask: 0xffff }, // Teredo, RFC 4380: otherwise all clients of a server would share a counter
 ];
 
-/** What a proxy may add to an address: `203.0.113.7:4711`, `[2001:db8::1]:4711`. */
+/** Matches the brackets and the port that a proxy may add to an address: `203.0.113.7:4711`, `[2001:db8::1]:4711`. */
 const WITH_PORT = /^(?:\[([^\]]+)\]|(\d+\.\d+\.\d+\.\d+))(?::\d+)?$/;
 
 /** Returns the identity of a request's address, if its transport has addresses. */
 export type IdentifyAddress = (context: unknown, parts: RequestParts) => string | undefined;
 
-/** Counts by the address that the framework reports, and so by its `trust proxy` setting, and by nothing else. */
+/** Counts per address that the framework reports, which depends on nothing but its `trust proxy` setting. */
 export function byIp(ipv6Prefix: number, warning: ProxyWarning): IdentifyAddress {
   const identities = new RecentIdentities(ipv6Prefix);
   return (_, { request }) => {
@@ -32,10 +32,10 @@ export function byIp(ipv6Prefix: number, warning: ProxyWarning): IdentifyAddress
   };
 }
 
-/** The longest text of an address; a trusted proxy may send any text. */
+/** The maximum length of an address. A trusted proxy may send any text. */
 const LONGEST_ADDRESS = 45;
 
-/** Remembers the identities of the latest addresses. */
+/** Caches the identities of the latest addresses. */
 class RecentIdentities {
   private readonly recent = new RecentMap<string>();
   private readonly identify: (address: string) => string | undefined;
@@ -56,7 +56,7 @@ class RecentIdentities {
 
 const IDENTITY = 'ip:';
 
-/** Counts by address. */
+/** Counts per address. */
 export const ipKey: KeyScheme<'ip', true> = {
   form: "'ip'",
   parse: (key) => key === 'ip' || undefined,
@@ -73,10 +73,9 @@ export const ipKey: KeyScheme<'ip', true> = {
 };
 
 /**
- * Returns the identity that `key: 'ip'` makes of an address, for keys that combine an address with something else:
- * `ip:203.0.113.7`, `ip:2001:db8:1:2::`. An IPv6 client has a whole network to itself, so the network counts. An IPv6 address
- * that embeds an IPv4 address counts as that one. Returns `undefined` if there is no address: then a key function should return
- * `undefined`, too.
+ * Returns the identity that `key: 'ip'` uses for an address, for keys that combine an address with something else: `ip:203.0.113.7`,
+ * `ip:2001:db8:1:2::`. An IPv6 client has a whole network to itself, so the network is counted. An IPv6 address that embeds an IPv4 address
+ * is counted as that address. Returns `undefined` if there is no address; a key function should then also return `undefined`.
  *
  * @param address the client's address, such as `request.ip`
  * @param ipv6Prefix the number of leading bits of an IPv6 address that identify a client, by default 64
@@ -87,8 +86,8 @@ export function ipIdentity(address: unknown, ipv6Prefix = 64): string | undefine
 }
 
 /**
- * The identity of an address that somebody has written down, with or without the prefix `ip:`; for IPv6, that of its network.
- * `undefined` if the text is not an address.
+ * The identity of an address that an operator has written, with or without the prefix `ip:`; for IPv6, that of its network. `undefined` if
+ * the text isn't an address.
  */
 export function addressForm(text: string, ipv6Prefix?: number): string | undefined {
   const address = text.startsWith(IDENTITY) ? text.slice(IDENTITY.length) : text;
@@ -103,7 +102,7 @@ export function withoutPort(text: string): string {
 
 function network(text: string, ipv6Prefix: number): string {
   const address = withoutPort(text);
-  // If a trusted proxy sends an address that it could not read, the client is still one client, and must not escape the limit.
+  // If a trusted proxy sends an address that it couldn't parse, the client still counts as one client, and must not escape the limit.
   if (!ipaddr.isValid(address)) return text.slice(0, 64).replaceAll(/[^A-Za-z0-9_.:@-]/g, '_');
   const parsed = ipaddr.parse(address);
   if (!(parsed instanceof ipaddr.IPv6)) return parsed.toString();
@@ -116,12 +115,12 @@ function network(text: string, ipv6Prefix: number): string {
   return new ipaddr.IPv6(parts).toRFC5952String();
 }
 
-/** The IPv4 address that an IPv6 address embeds, given its parts; `undefined` if none. */
+/** The IPv4 address in the parts of an IPv6 address; `undefined` if it embeds none. */
 export function embeddedIPv4(parts: readonly number[]): string | undefined {
   const form = EMBEDDING.find(({ prefix }) => prefix.every((part, index) => parts[index] === part));
   if (form === undefined) return undefined;
   const { at, mask = 0 } = form;
   const octets = [parts[at]!, parts[at + 1]!].flatMap((part) => [(part ^ mask) >> 8, (part ^ mask) & 0xff]);
-  // No host has an address in 0.0.0.0/8: these are `::`, `::1` and the like.
+  // Hosts have no address in 0.0.0.0/8: these are `::`, `::1` and the like.
   return octets[0] === 0 ? undefined : octets.join('.');
 }

@@ -14,15 +14,15 @@ import { ResolverInstances } from './resolver-instances.js';
 
 /** The `key` of a limit, read and bound. */
 export interface BoundKey extends KeyDescription, Pick<KeyScheme, 'needsRoute'> {
-  /** What the user wrote. */
+  /** The value that the user wrote. */
   readonly given: LimitKey;
   readonly needsUser: boolean;
-  /** Whether it depends on the request alone: equal keys then have the same `identify`. */
+  /** True if it depends on the request only. Equal keys then share one `identify`. */
   readonly isPure?: boolean;
   readonly identify: Identify;
 }
 
-/** Lists the forms of a `key`. */
+/** Lists the forms of a `key` for messages. */
 export function formsOf(schemes: readonly KeyScheme[]): string {
   return listOf(
     schemes.map(({ form }) => form),
@@ -30,23 +30,23 @@ export function formsOf(schemes: readonly KeyScheme[]): string {
   );
 }
 
-/** Makes key resolvers from the `key` of limits. */
+/** Creates key resolvers from the `key` options of limits. */
 @Injectable()
 export class KeyResolverFactory {
   private readonly instances: ResolverInstances;
   private readonly proxyWarning = new ProxyWarning();
-  /** Written keys that depend on the request alone: limits share them. */
+  /** Bound keys that depend on the request only. Limits share them. */
   private readonly bound = new Map<string, BoundKey>();
-  /** The `identify` functions of these. */
+  /** The `identify` functions of these keys. */
   private readonly pure = new Map<string, Identify>();
-  /** Those by address: all limits share what they remember of addresses. */
+  /** The functions that count per address. All limits share their cache of addresses. */
   private readonly addresses = new Map<number, IdentifyAddress>();
 
   constructor(modules: ModuleRef) {
     this.instances = new ResolverInstances(modules, formsOf(keySchemes));
   }
 
-  /** Counts by address, also as a fallback. */
+  /** Returns the function that counts per address, also used as a fallback. */
   byAddress(ipv6Prefix: number): IdentifyAddress {
     let identify = this.addresses.get(ipv6Prefix);
     if (identify === undefined) this.addresses.set(ipv6Prefix, (identify = byIp(ipv6Prefix, this.proxyWarning)));
@@ -86,7 +86,7 @@ export class KeyResolverFactory {
     return identify;
   }
 
-  /** Resolves when all classes named as a `key` so far have an instance. */
+  /** Resolves when all `key` classes so far have an instance. */
   ready(): Promise<void> {
     return this.instances.ready();
   }

@@ -5,13 +5,13 @@ import type { ExecutionContext } from '@nestjs/common';
 import type { ResolvedKey } from '../../engine/limits/limit-key.js';
 import type { RequestParts } from '../transports/request-reader.js';
 
-/** What an app provides for its keys. */
+/** The services of the app that keys use. */
 export interface KeyServices {
   /** The number of leading bits of an IPv6 address that identify a client. */
   readonly ipv6Prefix: number;
   readonly proxyWarning: ProxyWarning;
   readonly instances: ResolverInstances;
-  /** Where the key is given. */
+  /** The place of the option, for messages. */
   readonly place: OptionPlace;
 }
 
@@ -23,43 +23,41 @@ export interface KeyDescription {
   readonly noun: string;
 }
 
-/** The form of the identities that a key makes. */
+/** The form of the identities of a key. */
 export interface KeyForm {
-  /** The prefix of all of them. */
+  /** The prefix that all of them have. */
   readonly begins: string;
-  /** Whether a text can be one of them. */
+  /** Returns true if a text can be one of them. */
   isOne(text: string, ipv6Prefix?: number): boolean;
   /**
-   * Whether some of them can begin with this text.
+   * Returns true if some of them can begin with this text.
    * @default whether it is compatible with `begins`
    */
   mayBegin?(text: string): boolean;
-  /** What a text that is not one of them should be, for messages. */
+  /** The expected form, for a text that isn't one of them. */
   expected(text: string): string;
 }
 
-/** One form of `key`: how it is read, and how it finds the identity of a request. */
+/** One form of `key`: reads the option, and finds the identity of a request. */
 export interface KeyScheme<Key = unknown, P = unknown> {
-  /** How such a key is written, for messages: `'header:<name>'`. */
+  /** The notation of such a key, for messages: `'header:<name>'`. */
   readonly form: string;
-  /**
-   * Reads a key of this form; `undefined` for other forms. Throws `RateLimitConfigError` if the key is of this form, but wrong.
-   */
+  /** Reads a key of this form; `undefined` for other forms. Throws `RateLimitConfigError` if the key has this form but is invalid. */
   parse(key: unknown, location: string): P | undefined;
   /** Its names in messages and default names. */
   describe(parameter: P, key: Key): KeyDescription;
-  /** Whether it is known only once guards have run, and so not in a middleware. */
+  /** True if the key is only known once guards have run, and so not in a middleware. */
   readonly needsRoute: boolean;
-  /** Whether it needs authentication first: its limits are checked after the guards, and a request without a user gets a 401. */
+  /** True if it needs authentication: limits are checked after the guards, and a request without a user is rejected with 401. */
   readonly needsUser?: boolean;
-  /** Whether it depends on the request alone, so that limits with equal keys share the result. */
+  /** True if it depends on the request only, so that limits with equal keys share the result. */
   readonly isPure?: boolean;
   /**
-   * The form of the identities that it makes.
+   * The form of its identities.
    * @default any text
    */
   formOf?(parameter: P): KeyForm;
-  /** Makes the function that finds the identity of a request. */
+  /** Returns the function that finds the identity of a request. */
   resolve(parameter: P, services: KeyServices): Identify;
 }
 

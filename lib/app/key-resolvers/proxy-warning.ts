@@ -7,7 +7,7 @@ import type { RequestLike } from '../transports/request-reader.js';
 const EXPRESS = "app.set('trust proxy', ...)";
 const FASTIFY = 'new FastifyAdapter({ trustProxy: ... })';
 
-/** What distinguishes Express from Fastify, and shows whether they trust a proxy. */
+/** The members that tell Express from Fastify, and show if they trust a proxy. */
 interface FrameworkRequest extends RequestLike {
   /** Express only. */
   readonly app?: { get?: unknown };
@@ -18,11 +18,11 @@ interface FrameworkRequest extends RequestLike {
 }
 
 /**
- * Warns, once an app, of requests that name their client in a header that the framework does not trust: behind an untrusted
- * proxy, all clients count as one.
+ * Warns, once per app, about requests with the client's address in a header that the framework does not trust: behind an untrusted proxy,
+ * all clients share one counter.
  */
 export class ProxyWarning {
-  /** Whether it has warned, or a proxy is known to be trusted; then no request is looked at any more. */
+  /** True if it has warned, or a proxy is known to be trusted. Requests aren't examined after that. */
   private done = false;
 
   look(request: RequestLike | undefined): void {
@@ -32,7 +32,7 @@ export class ProxyWarning {
       this.conclude(app.get('trust proxy'), messages.proxyUntrusted(EXPRESS));
     } else if (server !== undefined) {
       const proxies = proxiesOfFastify(server);
-      // Given a number of proxies, Fastify trusts none from 5.12 on.
+      // With a number of proxies, Fastify trusts none from 5.12 on.
       const isIgnored = typeof proxies === 'number' && Array.isArray(ips) && ips.length < 2;
       const message = isIgnored ? messages.proxyCountIgnored(proxies, FASTIFY) : messages.proxyUntrusted(FASTIFY);
       this.conclude(!isIgnored && ips, message);

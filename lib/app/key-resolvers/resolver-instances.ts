@@ -4,9 +4,9 @@ import { messages } from '../../engine/errors/messages/general.js';
 import { Instances, withMethod } from '../../engine/util/instances.js';
 import type { KeyResolver } from '../../engine/limits/limit-key.js';
 
-/** The instances of the classes named as a `key`. */
+/** The instances of the `key` classes. */
 export class ResolverInstances extends Instances<KeyResolver> {
-  /** `forms` of a `key`, for messages. */
+  /** `forms`: the forms of a `key`, for messages. */
   constructor(modules: ModuleRef, forms: string) {
     super(
       modules,

@@ -1,7 +1,7 @@
 import { keyMessages } from '../../engine/errors/messages/key.js';
 import type { KeyScheme } from './key-scheme.js';
 
-/** Counts by the authenticated user: the `id`, `sub` or `userId` of `request.user`, or `request.user` itself. */
+/** Counts per authenticated user: the `id`, `sub` or `userId` of `request.user`, or `request.user` itself. */
 export const userKey: KeyScheme<'user', true> = {
   form: "'user'",
   parse: (key) => key === 'user' || undefined,

@@ -13,7 +13,7 @@ import { levelDecision, ownDecision } from './caller-answer.js';
 import { Lease, type LeasedDecision } from './lease.js';
 import { ACQUIRE_OPTIONS, type AcquireOptions } from './limiter-options.js';
 
-/** Waits for units of a limit, and of all limits it is within, and takes them. */
+/** Waits for units of a limit and all of its ancestors, and takes them. */
 export async function acquire(
   limit: CalledLimit,
   key: string,
@@ -54,7 +54,7 @@ export async function hold<T>(
   }
 }
 
-/** Waits for units of one counter. A shadow limit does not wait: it decides at once whether they would come in time. */
+/** Waits for units of one counter. A shadow limit does not wait, but decides immediately if the units would come in time. */
 async function wait(
   { rule, store, queues }: CalledLimit,
   entry: CheckEntry,
@@ -77,7 +77,7 @@ async function wait(
     const answer = await store.reserve({ ...entry, maxWaitMs: 0 });
     if (answer.allowed) return answer;
   }
-  // The version is determined once: a function of the app may return something else later, or fail.
+  // The version is determined once, because a function of the app may return something else later, or fail.
   const { metBy } = limit;
   const entries = (): readonly CheckEntry[] => {
     const current = rule.limitFor(identity);
@@ -106,7 +106,7 @@ async function acquireLevels(
   return levelDecision(decisions.map(withoutDelay), entries, store, queues);
 }
 
-/** The delay is over. */
+/** The decision once its delay has passed. */
 function withoutDelay(answer: StoreDecision): StoreDecision {
   return answer.delayMs === 0 ? answer : { ...answer, delayMs: 0 };
 }

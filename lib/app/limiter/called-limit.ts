@@ -16,30 +16,30 @@ export interface CalledLimit {
   readonly store: Store;
   /** The calls of this process that wait for its units. */
   readonly queues: WaitQueues;
-  /** The version of it that was last found to be counted in this process. */
+  /** The version of the limit that was last found to be counted in this process. */
   countedHere?: CompiledLimit | undefined;
-  /** The version of it that was last found to take a call: the store is then asked for a check at once. */
+  /** The version of the limit that was last found to need the store, which is then called directly. */
   countedElsewhere?: CompiledLimit | undefined;
 }
 
-/** Whether a limit is within others, so that calls have to name them. */
+/** Returns true if a limit has ancestors, so that calls have to pass their keys. */
 export function isNested({ rule }: CalledLimit, within: unknown): boolean {
   return within !== undefined || rule.isNested;
 }
 
-/** The counter of a key that people or code name, without a request; checks that the limit can have it. */
+/** The counter of a key that an operator or code passes without a request; throws if the limit can't have that key. */
 export function namedCounter({ rule }: CalledLimit, key: string): Counter {
   assertKey(key);
   assertPossibleKey(rule, key);
   return { limit: rule.limitFor(key), identity: key };
 }
 
-/** The counter of the limit itself, for operations on it alone. `isNamed`: only for keys that the limit can have. */
+/** The counter of the limit itself, for operations on it alone. `isNamed`: throws for keys that the limit can't have. */
 export function ownCounter(limit: CalledLimit, key: string, options: unknown, isNamed = false): Counter {
   return countersOf(limit, key, readWithinOption(options), isNamed)[0]!;
 }
 
-/** The counters of a key at all levels, the limit's own first. `isNamed`: only for keys that the limits can have. */
+/** The counters of a key at all levels, the limit's own first. `isNamed`: throws for keys that the limits can't have. */
 function countersOf({ rule }: CalledLimit, key: string, within: unknown, isNamed: boolean): readonly Counter[] {
   const levels = levelsOf(rule, key, { within });
   if (isNamed) for (const level of levels) assertPossibleKey(level.rule, level.key);
@@ -47,8 +47,8 @@ function countersOf({ rule }: CalledLimit, key: string, within: unknown, isNamed
 }
 
 /**
- * The corrections of the counters of all levels by this many units, in the version for a tenant if one is named. `undoes`: what
- * code itself has taken, under whatever key it did so, unless an operator gives it back.
+ * Corrections of the counters at all levels by a number of units, in the version for a tenant if one is given. `undoes`: the units were
+ * taken by code and may have any key, unless an operator gives them back.
  */
 export function corrections(
   limit: CalledLimit,

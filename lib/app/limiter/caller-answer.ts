@@ -7,7 +7,7 @@ import type { Store, StoreDecision } from '../../storage/stores/store.js';
 import type { WaitQueues } from '../waiting/wait-queues.js';
 import { Lease, type LeasedCheckResult, type LeasedDecision, withLease } from './lease.js';
 
-/** Makes what code gets from the decisions of a check. */
+/** Turns the decisions of a check into the result for the caller. */
 export type Making<T> = (
   answers: readonly StoreDecision[],
   entries: readonly CheckEntry[],
@@ -16,7 +16,7 @@ export type Making<T> = (
   peek?: boolean,
 ) => T;
 
-/** What code gets once its check is decided. */
+/** The result for the caller, once its check is decided. */
 export class CallerAnswer<T> extends PromisedAnswer<T> {
   constructor(
     private readonly make: Making<T>,
@@ -41,7 +41,7 @@ export const ownDecision: Making<LeasedDecision> = (answers, entries, store, que
   return peek ? decision : withLease(decision, answer, entry, store, queues);
 };
 
-/** The decision for a limit and all limits it is within: the one that binds most, with all of them and a lease of what they hold. */
+/** The decision for a limit and all of its ancestors: the tightest one, with the decisions of all levels and a lease of the units held. */
 export const levelDecision: Making<LeasedDecision> = (answers, entries, store, queues, peek = false) => {
   const all = answers.map((answer, index) => toCallerDecision(answer, entries[index]!.limit));
   const { allowed, decisions, tightest, delayMs } = toCheckResult(all, entries);

@@ -11,7 +11,7 @@ import { CallerAnswer, levelDecision, ownDecision } from './caller-answer.js';
 import { refuseHeldUnits, taking } from './take.js';
 import type { LeasedDecision } from './lease.js';
 
-/** Takes units of a limit, and of all limits it is within, if they fit now; or only looks whether they would. */
+/** Takes units of a limit and all of its ancestors if they fit now; with `peek`, only reports if they would. */
 export function consume(
   limit: CalledLimit,
   key: string,
@@ -27,14 +27,14 @@ export function consume(
   }
 }
 
-/** Takes units at once of a limit that is counted in this process. Throws what `consume` rejects with. */
+/** Takes units of a limit that is counted in this process, synchronously. Throws the errors with which `consume` rejects. */
 export function consumeSync(
   limit: CalledLimit,
   key: string,
   given: number | ConsumeOptions | undefined,
 ): LeasedDecision {
   const { rule, store } = limit;
-  // Units that were taken ahead from Redis decide at once, too, but not always.
+  // Units that were taken in advance from Redis are also decided synchronously, but not always.
   const decision = limit.countedHere === rule.limit ? decidedAtOnce(limit, key, given) : undefined;
   if (decision !== undefined) return decision;
   for (const each of rule.isNested ? [rule, ...rule.ancestors] : [rule]) {
@@ -44,7 +44,7 @@ export function consumeSync(
   return ask(limit, key, given, false).atOnce();
 }
 
-/** The decision on a number of units of a limit that few steps decide, in this process; nothing if it takes more. */
+/** The decision on a number of units, if it is simple and made in this process; otherwise `undefined`. */
 function decidedAtOnce(
   called: CalledLimit,
   key: string,
@@ -64,7 +64,7 @@ function decidedAtOnce(
   return undefined;
 }
 
-/** Asks the store, which may answer at once. */
+/** Calls the store, which may respond synchronously. */
 function ask(
   limit: CalledLimit,
   key: string,
@@ -89,7 +89,7 @@ function ask(
   return answer;
 }
 
-/** Takes as many units as there are. */
+/** Takes as many units as are available, up to `upTo`. */
 function take(limit: CalledLimit, key: string, asked: Asked, peek: boolean): CallerAnswer<LeasedDecision> {
   const { rule, store, queues } = limit;
   const isOfLevels = isNested(limit, asked.within);

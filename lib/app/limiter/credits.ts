@@ -8,9 +8,9 @@ import { type CalledLimit, namedCounter } from './called-limit.js';
 /** Identifies a credit. */
 export interface CreditOptions {
   /**
-   * Of all credits of a key with the same id, only the first counts: for example the id of a payment, whose webhook may be sent
-   * again. An id is remembered for 35 days. A string that is not empty; `undefined` is refused, so that a payment whose id was
-   * misread does not count each time.
+   * An id to avoid double credits: of all credits of a key with the same id, only the first counts. Use for example the id of a payment,
+   * whose webhook may be delivered twice. An id is stored for 35 days. It is a non-empty string; `undefined` is an error, so that a payment
+   * whose id was misread isn't credited each time.
    * @default each credit counts, if the options have no `id`
    */
   id?: string | undefined;
@@ -18,7 +18,7 @@ export interface CreditOptions {
 
 const credits = whole(1, MOST_UNITS);
 
-/** Adds prepaid units to a key, or takes them back if `sign` is -1. Resolves to the credits left. */
+/** Adds prepaid units to a key, or withdraws them if `sign` is -1. Resolves to the remaining credits. */
 export async function changeCredits(
   limit: CalledLimit,
   key: string,
@@ -37,7 +37,7 @@ export async function changeCredits(
   return left;
 }
 
-/** An `undefined` id is refused as well: the id of a payment may have been misread, and units without an id count each time. */
+/** An `undefined` id is an error: the id of a payment may have been misread, and without an id the units would be credited each time. */
 function readId(given: unknown): string | undefined {
   const options = readMembers<{ id: unknown }>(given, ['id'], planMessages.wrongCreditOptions);
   if (!('id' in options)) return undefined;

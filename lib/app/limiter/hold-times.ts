@@ -3,15 +3,15 @@ import type { StoreDecision } from '../../storage/stores/store.js';
 
 /** The hold times of a limit's leases in this process, in milliseconds. */
 interface HoldTimes {
-  /** When the first lease began. */
+  /** The time at which the first lease began. */
   readonly firstBegan: number;
-  /** A moving mean of the released leases. */
+  /** A moving average over the released leases. */
   mean: number | undefined;
 }
 
-/** The weight of a new lease in the mean. */
+/** The weight of a new lease in the average. */
 const WEIGHT = 1 / 8;
-/** The shortest expected wait before the first release: an earlier retry seldom succeeds. */
+/** The minimum expected wait before the first release. Earlier retries rarely succeed. */
 const MIN_FIRST_WAIT_MS = 1000;
 
 const holdTimes = new WeakMap<CompiledLimit, HoldTimes>();
@@ -28,8 +28,8 @@ export function leaseEnded(limit: CompiledLimit, heldMs: number): void {
 }
 
 /**
- * Replaces the wait of a refusal by the expected one. The store knows when leases expire, but usually they are released long
- * before. Until the first release, leases are expected to last twice as long as the first one has lasted so far.
+ * Replaces the wait of a rejection with the expected one. The store only knows when leases expire, but most are released long before. Until
+ * the first release, leases are expected to last twice as long as the first one has lasted so far.
  */
 export function withExpectedWait(
   decision: StoreDecision,
@@ -39,7 +39,7 @@ export function withExpectedWait(
   const { allowed, remaining, quota, retryAfterMs } = decision;
   const times = holdTimes.get(limit);
   if (allowed || times === undefined || limit.blockFor > 0) return decision;
-  // Leases end sooner than that: the key is blocked, or the cost never fits.
+  // Leases end sooner than that, so the key is blocked, or the cost never fits.
   if (retryAfterMs > limit.windowMs(0)) return decision;
   const { mean, firstBegan } = times;
   const wait =

@@ -8,14 +8,14 @@ import { leaseBegan, leaseEnded } from './hold-times.js';
 import { LONGEST_TIMEOUT_MS, LongTimeout } from '../../engine/util/long-timeout.js';
 import type { WaitQueues } from '../waiting/wait-queues.js';
 
-/** How often a lease is renewed within its time to live. */
+/** The number of renewals within a lease's time to live. */
 const RENEWALS = 3;
 
-/** Units of a `concurrency` limit, held until they are released, or until the limit's `ttl` is over. */
+/** Units of a `concurrency` limit, held until they are released or the limit's `ttl` is over. */
 export class Lease implements AsyncDisposable {
   /** Identifies the lease among all leases of its key. */
   readonly id: string;
-  // Private in the language, too: a decision with its lease can be logged or sent as it is.
+  // Private at run time as well, so that a decision with its lease can be logged or sent.
   readonly #held: readonly HeldLease[];
   readonly #store: Store;
   readonly #queues: WaitQueues;
@@ -25,7 +25,7 @@ export class Lease implements AsyncDisposable {
   #resting: LongTimeout | undefined;
 
   /**
-   * @internal Without `held` it holds nothing: a shadow limit would have refused it. One of several levels holds units of each.
+   * @internal Without `held` it holds no units, because a shadow limit would have rejected. With several levels, it holds units of each.
    */
   constructor(held: HeldLease | readonly HeldLease[] | undefined, store: Store, queues: WaitQueues) {
     this.#held = held === undefined ? [] : 'limit' in held ? [held] : held;
@@ -36,25 +36,25 @@ export class Lease implements AsyncDisposable {
   }
 
   /**
-   * Releases the units; a second call does nothing. If the store fails, they are free after `ttl`.
+   * Releases the units; a second call has no effect. If the store fails, they are free after `ttl`.
    *
-   * @param end how the work ended, from which an `adaptive` limit learns: `'dropped'` by a timeout or an overload downstream,
-   * `'aborted'` by its client, `'ignored'` if it shows nothing about load; by default `'completed'`
+   * @param end how the work ended, from which an `adaptive` limit learns: `'dropped'` after a timeout or an overload downstream,
+   * `'aborted'` by its client, `'ignored'` if it reveals nothing about load; by default `'completed'`
    */
   release(end: LeaseEnd = 'completed'): Promise<void> {
     return (this.#released ??= this.free(end));
   }
 
-  /** Holds the units for another `ttl` from now. Resolves to whether they were still held. Rejects with `RateLimitStoreError`. */
+  /** Holds the units for another `ttl` from now. Resolves to true if they were still held. Rejects with `RateLimitStoreError`. */
   async renew(): Promise<boolean> {
     if (this.#released !== undefined) return false;
     const held = await Promise.all(this.#held.map((each) => this.#store.renew(each)));
     return held.every((isHeld) => isHeld);
   }
 
-  /** Keeps renewing the lease until it is released, for work that may take longer than `ttl`. */
+  /** Renews the lease until it is released, for work that may take longer than `ttl`. */
   keepAlive(): this {
-    // Work that an adaptive limit counts for longer than `ttl` is a stream, or never ends.
+    // If an adaptive limit counts work for longer than `ttl`, it is a stream, or never ends.
     const held = this.#held.filter(({ limit }) => !limit.adapts);
     if (held.length === 0 || this.#released !== undefined || this.#resting !== undefined) return this;
     const now = Date.now();
@@ -66,7 +66,7 @@ export class Lease implements AsyncDisposable {
     return this;
   }
 
-  /** @internal Stops renewing the lease: its work may never end. It is held for another `ttl` at most. */
+  /** @internal Stops renewing the lease, because its work may never end. It is held for another `ttl` at most. */
   rest(): void {
     clearInterval(this.#timer);
     const ttls = this.#held.map(({ limit }) => limit.windowMs(Date.now()));
@@ -97,9 +97,9 @@ export class Lease implements AsyncDisposable {
   }
 }
 
-/** A decision for code, with the lease of the units that a `concurrency` limit holds. Routes release theirs automatically. */
+/** A decision for code, with a lease if a `concurrency` limit holds units. Routes release theirs automatically. */
 export interface LeasedDecision extends Decision {
-  /** Holds the units; absent for limits of other algorithms, and for refusals. */
+  /** Holds the units; absent for limits of other algorithms, and for rejections. */
   lease?: Lease;
 }
 
@@ -109,7 +109,7 @@ export interface LeasedCheckResult extends CheckResult {
   decisions: LeasedDecision[];
 }
 
-/** Adds the lease of held units to a decision. Code that may go on gets a lease that holds nothing where nothing is held. */
+/** Adds the lease of held units to a decision. If nothing is held but the code may continue, the lease is empty. */
 export function withLease(
   decision: Decision,
   answer: StoreDecision,

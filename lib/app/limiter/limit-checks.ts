@@ -31,24 +31,27 @@ const DECLARATIONS = {
 };
 type Call = keyof typeof DECLARATIONS;
 
-/** The most limits of one check. */
+/** The maximum number of limits in one check. */
 const MAX_LIMITS = 1000;
 
-/** Up to this many entries are compared with each other; more of them by their counters' ids. */
+/** Up to this number of entries, duplicates are found by comparing them with each other; beyond it, by the ids of their counters. */
 const FEW_LIMITS = 16;
 
-/** One limit of a check from code. With `upTo`, all limits of the check give the same number of units, at most the least of theirs. */
+/**
+ * One limit of a check from code. With `upTo`, the same number of units is taken from all limits of the check: the smallest number that any
+ * of them has available.
+ */
 export interface LimitCheck extends ConsumeOptions {
   /** The limit: its definition, the name of a defined one, or a `Limiter`. */
   limit: LimitDefinition | string | Limiter;
-  /** The key of the counter, such as `user:42`: any string that is not empty. */
+  /** The key of the counter, such as `user:42`: any non-empty string. */
   key: string;
 }
 
 const RESERVED: readonly (keyof LimitCheck)[] = ['limit', 'key', ...CONSUME_OPTIONS];
 const MEMBERS = { check: [...RESERVED, ...UP_TO_OPTIONS], reserve: RESERVED };
 
-/** Reads a check, which may take as many units as there are. Throws `RateLimitArgumentError` or `RateLimitConfigError`. */
+/** Reads a check, with or without `upTo`. Throws `RateLimitArgumentError` or `RateLimitConfigError`. */
 export function checkOf(checks: readonly LimitCheck[], registry: LimitRegistry): Pick<Check, 'entries' | 'upTo'> {
   if (!takesMost(checks)) return { entries: entriesOf(checks, registry) };
   const mosts = checks.map((check) => readUpTo(check));
@@ -67,14 +70,14 @@ export function checkOf(checks: readonly LimitCheck[], registry: LimitRegistry):
   return { entries, upTo: true };
 }
 
-/** Whether any limit of a check is to give as many units as there are. What is no check is refused later. */
+/** Returns true if any limit of a check has `upTo`. Invalid checks are reported later. */
 function takesMost(checks: readonly (LimitCheck | undefined | null)[]): checks is readonly LimitCheck[] {
   if (!Array.isArray(checks)) return false;
   for (const check of checks as readonly (LimitCheck | undefined | null)[]) if (check?.upTo !== undefined) return true;
   return false;
 }
 
-/** Reads what a check or a reservation asks of each limit. Throws `RateLimitArgumentError` or `RateLimitConfigError`. */
+/** Reads the entries of a check or a reservation. Throws `RateLimitArgumentError` or `RateLimitConfigError`. */
 export function entriesOf(checks: readonly LimitCheck[], registry: LimitRegistry, call: Call = 'check'): CheckEntry[] {
   if (!Array.isArray(checks)) throw new RateLimitArgumentError(messages.notChecks(call, checks));
   if (checks.length === 0) throw new RateLimitArgumentError(messages.emptyCheck(call));
@@ -96,7 +99,7 @@ export function entriesOf(checks: readonly LimitCheck[], registry: LimitRegistry
   return bounded(all, call);
 }
 
-/** Refuses a check that would keep the server busy for too long: it is decided in one call. */
+/** Throws for a check that would keep the server busy for too long, since it is decided in one call. */
 function bounded(entries: CheckEntry[], call: Call): CheckEntry[] {
   if (entries.length <= FEW_LIMITS) return entries;
   let work = 0;
@@ -111,7 +114,7 @@ function ruleOf(check: LimitCheck, registry: LimitRegistry, call: Call): Rule {
   return limit instanceof Limiter ? limit.rule : registry.rule(limit, DECLARATIONS[call]);
 }
 
-/** What a check asks of the limit itself. */
+/** The entry for the limit itself. */
 function entryOf(check: LimitCheck, rule: Rule, call: Call): CheckEntry {
   const { key, cost, priority, within, upTo } = check;
   if (upTo !== undefined) throw new RateLimitArgumentError(upToMessages.notReserved);
@@ -145,15 +148,15 @@ function repeated(entries: readonly CheckEntry[]): CheckEntry | undefined {
   return undefined;
 }
 
-/** The key and the cost for limits: the same for all, or by a function of what is limited and of the limit's name. */
+/** The key and the cost for limits: the same for all, or from a function that receives the limited subject and the limit's name. */
 export interface AskOptions<Limited> {
-  /** Where they were given, for messages. */
+  /** The location of the options, for messages. */
   readonly location: string;
   readonly key: string | ((limited: Limited, limit: string) => string | Promise<string>);
   readonly cost?: number | ((limited: Limited, limit: string) => number | Promise<number>) | undefined;
 }
 
-/** What is asked of one limit. */
+/** The request to one limit. */
 export interface LimitAsk<R> {
   readonly rule: R;
   readonly identity: string;
@@ -161,8 +164,8 @@ export interface LimitAsk<R> {
 }
 
 /**
- * Works out what is asked of a limit; `give` provides what is limited to the user's functions. Limits of `concurrency` use their
- * own cost. Rejects with `RateLimitArgumentError`, which names the function that returned a wrong value.
+ * Determines the request to a limit; `give` passes the limited subject to the user's functions. `concurrency` limits use their own cost.
+ * Rejects with `RateLimitArgumentError`, which names the function that returned an invalid value.
  */
 export async function askOf<Limited, R extends Pick<Rule, 'name' | 'limit' | 'fixedCost'>>(
   rule: R,
@@ -177,7 +180,7 @@ export async function askOf<Limited, R extends Pick<Rule, 'name' | 'limit' | 'fi
   return { rule, identity: identity as string, cost: units as number };
 }
 
-/** Refuses a value by a message that names its origin. */
+/** Replaces the message of an error with one that names the origin of the value. */
 function named(check: () => void, message: string): void {
   try {
     check();
@@ -194,8 +197,8 @@ export function listedLimits<L = string | LimitDefinition>(given: unknown, locat
 }
 
 /**
- * Refuses a limit that is listed twice, has versions for requests, or is within another one: nothing would determine the version
- * or the other keys. Throws `RateLimitConfigError`.
+ * Throws `RateLimitConfigError` for a limit that is listed twice, has versions per request, or has a parent: nothing would determine the
+ * version or the other keys.
  */
 export function refuseWrongList(rules: readonly Pick<Rule, 'name' | 'limit'>[], location: string): void {
   for (const { limit } of rules) {

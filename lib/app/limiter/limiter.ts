@@ -32,14 +32,14 @@ import { reserve, settleHeld } from './reserve.js';
 import type { WaitQueues } from '../waiting/wait-queues.js';
 
 /**
- * One limit, for any code: made by `LimiterService.for` or injected with `@InjectLimiter`. Each key has its own counter; a key is
- * any string that is not empty, such as `user:42`. A wrong key, cost, duration or number of units rejects with
- * `RateLimitArgumentError`, a failing store with `RateLimitStoreError`. A limit in shadow mode counts, but never refuses or
- * delays; `decisions$` reports its refusals.
+ * One limit, for use in any code: created with `LimiterService.for` or injected with `@InjectLimiter`. Each key has its own counter; a key
+ * is any non-empty string, such as `user:42`. An invalid key, cost, duration or number of units rejects with `RateLimitArgumentError`, a
+ * failing store with `RateLimitStoreError`. A limit in shadow mode counts, but never rejects or delays; `decisions$` reports the rejections
+ * it would have made.
  */
 export class Limiter {
   private bound: Rule | undefined;
-  /** @internal The version of it that was last found to be counted in this process. */
+  /** @internal The version of the limit that was last found to be counted in this process. */
   countedHere: CompiledLimit | undefined;
 
   /** @internal */
@@ -59,44 +59,45 @@ export class Limiter {
   }
 
   /**
-   * Takes units if they fit: the number given, or the `cost` of the options; or, with `upTo`, as many as there are, at most that many.
-   * The decision then has `taken`. A refusal is a decision, not an error. Allowed decisions of `concurrency` limits have a `lease`.
+   * Takes units if they fit: the given number, or the `cost` of the options. With `upTo`, takes as many as are available, up to that
+   * number, and the decision contains `taken`. A rejection is a decision, not an error. Allowed decisions of `concurrency` limits have a
+   * `lease`.
    */
   consume(key: string, cost?: number | ConsumeOptions): Promise<LeasedDecision> {
     return consume(this, key, cost, false);
   }
 
   /**
-   * Takes units as `consume` does, but returns the decision itself: for hot loops, frames and log lines. Only for limits that are
-   * counted in this process: those with `scope: 'instance'`, and all limits of an app without `redis`. Throws
-   * `RateLimitArgumentError` for others, and what `consume` rejects with.
+   * Takes units like `consume`, but returns the decision synchronously: for hot loops, frames and log lines. Only for limits that are
+   * counted in this process: those with `scope: 'instance'`, and all limits of an app without `redis`. Throws `RateLimitArgumentError` for
+   * other limits, and the errors with which `consume` rejects.
    */
   consumeSync(key: string, cost?: number | ConsumeOptions): LeasedDecision {
     return consumeSync(this, key, cost);
   }
 
-  /** Returns the decision that `consume` would make; takes and writes nothing. */
+  /** Returns the decision that `consume` would make, without taking or writing anything. */
   peek(key: string, cost?: number | ConsumeOptions): Promise<Decision> {
     return consume(this, key, cost, true);
   }
 
   /**
-   * Waits for its turn among the calls of this process for the key, first come, first served, and takes `cost` units. Rejects
-   * with `RateLimitTimeoutError` as soon as the wait is known to exceed `timeout`, with the signal's reason, or with
-   * `RateLimitWaitersError` if the module's `maxWaiters` calls already wait.
+   * Waits for its turn among the calls of this process for the key, first come, first served, and takes `cost` units. Rejects with
+   * `RateLimitTimeoutError` as soon as the wait is known to exceed `timeout`, with the signal's reason, or with `RateLimitWaitersError` if
+   * the module's `maxWaiters` calls already wait.
    *
    * @param key the key of the counter
-   * @param options the units, and when to stop waiting
+   * @param options the units, and the end of the wait
    */
   acquire(key: string, options?: AcquireOptions): Promise<LeasedDecision> {
     return acquire(this, key, options);
   }
 
   /**
-   * Reserves `cost` units. With `token-bucket`, `gcra` or `leaky-bucket` they may be for a time in the future: the reservation's
-   * `delayMs` is the wait until they may be used. Refused if that wait exceeds `maxWait`, or if `reserveFor` keeps units for
-   * others and they are not available now. With a `hold` they are an estimate that counts from now on, until it is settled at
-   * what was really used.
+   * Reserves `cost` units. With `token-bucket`, `gcra` or `leaky-bucket` the reservation may be for a future time: `delayMs` is the wait
+   * until the units can be used. It is rejected if that wait exceeds `maxWait`, or if `reserveFor` reserves units for others and there are
+   * no other units now. For a limit with a `hold`, the units are an estimate that counts immediately, until it is settled with the actual
+   * number.
    *
    * @param key the key of the counter
    * @param options the units, and the longest wait for them
@@ -106,26 +107,25 @@ export class Limiter {
   }
 
   /**
-   * Settles a reservation of a limit with a `hold`, from any process, as `Reservation.settle` does: only the first call has an
-   * effect.
+   * Settles a reservation of a limit with a `hold`, like `Reservation.settle`, but from any process. Only the first call has an effect.
    *
    * @param key the key of the counter
    * @param id the reservation's `id`
-   * @param actual units: a whole number >= 0; 0 gives all back
-   * @param options the keys of the limits that this one is within; only its own units are settled, not theirs
+   * @param actual units: a whole number >= 0; 0 refunds all of them
+   * @param options the keys of the parent limits; only this limit's own units are settled, not theirs
    */
   settle(key: string, id: string, actual: number, options?: WithinOptions): Promise<void> {
     return settleHeld(this, key, id, actual, options);
   }
 
   /**
-   * Holds `cost` units of a `concurrency` limit while `work` runs, and releases them when it ends or fails; the lease of long
-   * work is renewed. Waits for its turn up to `timeout`, and rejects with `RateLimitTimeoutError` after that, or with the
+   * Holds `cost` units of a `concurrency` limit while `work` runs, and releases them when it ends or fails. The lease is renewed for as
+   * long as the work takes. Waits for its turn up to `timeout`, then rejects with `RateLimitTimeoutError`; an abort rejects with the
    * signal's reason.
    *
    * @param key the key of the counter
    * @param work a function of the lease
-   * @param options the units, and when to stop waiting; the default `timeout` is 0: now or not at all
+   * @param options the units, and the end of the wait; the default `timeout` is 0, which doesn't wait
    * @returns the result of `work`
    */
   hold<T>(key: string, work: (lease: Lease) => T | Promise<T>, options: AcquireOptions = {}): Promise<T> {
@@ -133,12 +133,11 @@ export class Limiter {
   }
 
   /**
-   * Gives consumed `units` back, at most those that are counted. For a limit within others, at all levels.
+   * Refunds consumed `units`, at most those that are counted. For a limit with parents, at all levels.
    *
    * @param key the key of the counter
    * @param units units: a whole number >= 1
-   * @param options the tenant whose units they were, if tenants share them; the keys of the limits that this one is within;
-   * whether it must reach the store
+   * @param options the tenant whose units they were, if tenants share them; the keys of the parent limits; `strict`
    */
   async refund(key: string, units: number, options?: CorrectionOptions): Promise<void> {
     const refunds = corrections(this, key, units, options, true);
@@ -147,39 +146,37 @@ export class Limiter {
   }
 
   /**
-   * Adds prepaid units. They are used once the window is used up, and do not expire with it. Of all credits with the same `id`,
-   * such as that of a payment, only the first counts. An id is remembered for 35 days, so a message that is sent again counts
-   * once.
+   * Adds prepaid units. They are used once the window is used up, and do not expire with it. Of all credits with the same `id`, such as
+   * that of a payment, only the first counts. An id is stored for 35 days, so a message that is delivered twice counts once.
    *
    * @param key the key of the counter
    * @param units a whole number >= 1
    * @param options the `id`
-   * @returns the credits left, including these
+   * @returns the remaining credits, including these
    */
   credit(key: string, units: number, options: CreditOptions = {}): Promise<number> {
     return changeCredits(this, key, units, options, 1);
   }
 
   /**
-   * Takes prepaid units back: the given number, or as many as are left; by default all.
+   * Withdraws prepaid units: the given number, or as many as are left; by default all.
    *
    * @param key the key of the counter
    * @param units a whole number >= 1
    * @param options the `id`; a credit with the same `id` no longer counts
-   * @returns the credits left
+   * @returns the remaining credits
    */
   withdraw(key: string, units: number = MOST_UNITS, options: CreditOptions = {}): Promise<number> {
     return changeCredits(this, key, units, options, -1);
   }
 
   /**
-   * Charges `units` whether they fit or not. A debt, of at most one quota, is paid off before anything is allowed. For a limit
-   * within others, at all levels.
+   * Charges `units` even if they don't fit. The resulting debt, of at most one quota, is paid off before anything is allowed again. For a
+   * limit with parents, at all levels.
    *
    * @param key the key of the counter
    * @param units units: a whole number >= 1
-   * @param options the tenant to charge, if tenants share units; the keys of the limits that this one is within; whether it must
-   * reach the store
+   * @param options the tenant to charge, if tenants share units; the keys of the parent limits; `strict`
    */
   async penalize(key: string, units: number, options?: CorrectionOptions): Promise<void> {
     const charges = corrections(this, key, units, options);
@@ -188,8 +185,8 @@ export class Limiter {
   }
 
   /**
-   * Refuses a key for a time from now: milliseconds or a duration such as `'15m'`, at most 1 year. Counted units stay, and expire
-   * as usual. It replaces a block that is not over yet. It is not an offence, and keeps earlier offences.
+   * Rejects a key for a time from now: milliseconds or a duration such as `'15m'`, at most 1 year. Counted units stay, and expire as usual.
+   * Replaces a block that is still running. It isn't an offence, and earlier offences stay.
    */
   async block(key: string, duration: Duration, options?: WithinOptions): Promise<void> {
     const counter = ownCounter(this, key, options, true);
@@ -199,8 +196,8 @@ export class Limiter {
   }
 
   /**
-   * Ends a block, and clears offences. After a block of `blockFor` the key starts anew; after one of `block` its counted units
-   * stay. Resolves to whether there was a block or an offence; to `true` as well if a store of your own does not say.
+   * Ends a block, and clears offences. After a block of `blockFor`, the counter starts from zero; after one of `block`, its counted units
+   * stay. Resolves to true if there was a block or an offence, or if a custom store does not report that.
    */
   async unblock(key: string, options?: WithinOptions): Promise<boolean> {
     const counter = ownCounter(this, key, options, true);
@@ -210,9 +207,8 @@ export class Limiter {
   }
 
   /**
-   * Clears everything about a key: counted units, held units, a block and offences; but not its credits, which `withdraw` takes
-   * back. The limits that this one is within keep theirs. Resolves to whether there was anything to clear; to `true` as well if a
-   * store of your own does not say.
+   * Clears all state of a key: counted units, held units, a block and offences, but not its credits, which `withdraw` removes. The parent
+   * limits keep their state. Resolves to true if there was any, or if a custom store does not report that.
    */
   async reset(key: string, options?: WithinOptions): Promise<boolean> {
     const counter = ownCounter(this, key, options, true);
@@ -222,8 +218,8 @@ export class Limiter {
   }
 
   /**
-   * Returns the newest `windows` of a `calendar-window`, or slices of a `sliding-window`, that the store still has: the newest
-   * first, by default all.
+   * Returns the newest `windows` of a `calendar-window`, or slices of a `sliding-window`, that are still stored: the newest first, by
+   * default all.
    */
   async history(key: string, windows?: number, options?: WithinOptions): Promise<WindowCount[]> {
     const counter = ownCounter(this, key, options, true);
@@ -236,23 +232,22 @@ export class Limiter {
   }
 
   /**
-   * Returns the units that a key was charged and not given back, by day, for a limit with the option `usage`: the days that
-   * overlap the time from `from` on and before `to`, and are kept. Rejects with `RateLimitArgumentError` for a limit without that
-   * option.
+   * Returns the units that a key was charged, minus refunds, per day, for a limit with the option `usage`: the stored days that overlap the
+   * time from `from` until just before `to`. Rejects with `RateLimitArgumentError` for a limit without that option.
    *
    * @param key the key of the counter
-   * @param range the days; by default all that are kept
+   * @param range the days; by default all stored days
    */
   async usage(key: string, range?: UsageRange): Promise<Usage> {
     return usageOf(this.store, namedCounter(this, key), range);
   }
 
   /**
-   * Reads the units of all keys that were charged any, by day, for a limit with the option `usage`: key by key in no particular
-   * order, the days of each from the oldest on. It reads a page at a time, so memory use is bounded. Its first step rejects with
-   * `RateLimitArgumentError` for a limit without that option, any step with `RateLimitStoreError`.
+   * Reads the units of all keys that were charged any, per day, for a limit with the option `usage`: key by key in no particular order,
+   * with the oldest day of each key first. It reads a page at a time, so memory use is bounded. The first step rejects with
+   * `RateLimitArgumentError` for a limit without that option; any step may reject with `RateLimitStoreError`.
    *
-   * @param options the days, by default all that are kept, and the size of a page
+   * @param options the days, by default all stored days, and the size of a page
    */
   exportUsage(options?: UsageExportOptions): AsyncIterableIterator<KeyUsage> {
     const { rule } = this;
@@ -260,9 +255,9 @@ export class Limiter {
   }
 
   /**
-   * What each region holds of a key, for a limit with `scope: 'world'`, as its home knows it: units that were granted to the region, and
-   * may have been used since. Rejects with `RateLimitArgumentError` for a limit of one region, with `RateLimitStoreError` if the home does
-   * not answer.
+   * Returns the units of a key that were granted to each region, for a limit with `scope: 'world'`, according to its home region. Some of
+   * them may have been used since. Rejects with `RateLimitArgumentError` for a limit of one region, and with `RateLimitStoreError` if the
+   * home region does not respond.
    *
    * @param key the key of the counter
    */

@@ -4,13 +4,13 @@ import type { Decision } from '../../engine/limits/decision.js';
 import { isEstimate } from '../../storage/stores/store-decision.js';
 import type { Refund } from '../../storage/stores/store.js';
 
-/** The store that holds the units, by the letter in an id. */
+/** The store with the held units, by the letter in an id. */
 const SOURCES: Readonly<Record<string, Decision['source']>> = { r: 'redis', m: 'memory', f: 'fallback' };
-/** The last part is for a candidate that was charged, too: the ticket of its hold, if it has one. */
+/** The last part is for a candidate that was charged at the same time: the ticket of its hold, if it has one. */
 const FORM = /^([0-9a-z]{1,11})-([0-9a-z]{1,11})-([0-9a-z]{1,11})-([rmf])(?:-([0-9a-z]{0,11}))?$/;
 const RADIX = 36;
 
-/** The data by which held units are found again, from any process. */
+/** The data needed to find held units from any process. */
 type Held = Pick<Refund, 'ticket' | 'units' | 'chargedAt' | 'source' | 'candidate'>;
 
 /** The id of a reservation that holds units. */
@@ -31,7 +31,7 @@ export function readReservationId(id: unknown): Held {
   const isValid = [ticket, units, chargedAt, ofCandidate ?? 0].every((number) => Number.isSafeInteger(number));
   if (!isValid || units! < 1) throw new RateLimitArgumentError(holdMessages.wrongReservation(id));
   const held = { ticket: ticket!, units: units!, chargedAt: chargedAt!, source: SOURCES[parts[3]!] };
-  // Both were charged in one call.
+  // The limit and its candidate were charged in one call.
   if (parts[4] === undefined) return held;
   return { ...held, candidate: { allowed: true, chargedAt: chargedAt!, ...(ofCandidate && { ticket: ofCandidate }) } };
 }

@@ -8,8 +8,8 @@ import { settle } from './settlement.js';
 import type { WaitQueues } from '../waiting/wait-queues.js';
 
 /**
- * Reserved units. Those of a bucket may be for a time in the future: `delayMs` is the wait until they may be used. Those of a
- * limit with a `hold` are an estimate that counts until it is settled.
+ * Reserved units. Those of a bucket may be for a future time: `delayMs` is the wait until they can be used. Those of a limit with a `hold`
+ * are an estimate that counts until it is settled.
  */
 export class Reservation implements Decision {
   readonly allowed: boolean;
@@ -20,13 +20,13 @@ export class Reservation implements Decision {
   readonly resetAfterMs: number;
   readonly delayMs: number;
   readonly source: Decision['source'];
-  /** For a limit with `credits`: the credits left. */
+  /** For a limit with `credits`: the remaining credits. */
   readonly credits?: number;
-  /** For a limit within others: the decision of each of these limits. */
+  /** For a limit with parents: the decision at each level. */
   readonly levels?: Decision[];
-  /** Lets `Limiter.settle` find the units from any process; absent for refusals, and for limits without a `hold`. */
+  /** Identifies the reservation for `Limiter.settle`, from any process; absent for rejections, and for limits without a `hold`. */
   readonly id: string | undefined;
-  // Private in the language, too: a reservation can be logged or sent as it is.
+  // Private at run time as well, so that a reservation can be logged or sent.
   readonly #taken: readonly Refund[];
   readonly #store: Store;
   readonly #queues: WaitQueues | undefined;
@@ -45,7 +45,7 @@ export class Reservation implements Decision {
     this.resetAfterMs = decision.resetAfterMs;
     this.delayMs = decision.delayMs;
     this.source = decision.source;
-    // Several levels are settled together, by this object alone.
+    // Several levels can only be settled together, through this object.
     this.id = this.#taken.length === 1 ? reservationId(this.#taken[0]) : undefined;
     if (decision.credits !== undefined) this.credits = decision.credits;
     if (decision.levels !== undefined) this.levels = decision.levels;
@@ -53,19 +53,18 @@ export class Reservation implements Decision {
   }
 
   /**
-   * Refunds the units, at any time, except those that later reservations are built on. Does nothing if they were refused,
-   * cancelled or settled before. Rejects with `RateLimitStoreError`.
+   * Refunds the units, at any time, except those that later reservations depend on. Has no effect if they were rejected, cancelled or
+   * settled before. Rejects with `RateLimitStoreError`.
    */
   async cancel(): Promise<void> {
     await this.giveBack(this.take());
   }
 
   /**
-   * Replaces the reserved units by the units really used, once they are known: surplus units are refunded, and missing ones are
-   * charged even beyond the limit: up to one quota more than there is, or all of them for a limit with a `hold`. Held units are
-   * corrected in the window in which they were reserved, even after their hold has lapsed. Does nothing if they were refused,
-   * cancelled or settled before, by any process. Rejects with `RateLimitArgumentError` or `RateLimitStoreError`; held units can
-   * be settled again then.
+   * Replaces the reserved units with the units actually used, once they are known. Surplus units are refunded. Missing units are charged
+   * even beyond the limit: up to one quota, or all of them for a limit with a `hold`. Held units are corrected in the window in which they
+   * were reserved, even after their hold has lapsed. Has no effect if they were rejected, cancelled or settled before, by any process.
+   * Rejects with `RateLimitArgumentError` or `RateLimitStoreError`; held units can be settled again then.
    *
    * @param actual units: a whole number >= 0
    */

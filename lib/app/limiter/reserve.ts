@@ -17,9 +17,7 @@ import { RESERVE_OPTIONS, type ReserveOptions } from './limiter-options.js';
 import { readReservationId } from './reservation-id.js';
 import { Reservation } from './reservation.js';
 
-/**
- * Reserves units of a limit: for a time in the future, at an estimate, or, if it is within others, only what is available now.
- */
+/** Reserves units of a limit: for a future time, as an estimate, or, if the limit has parents, only units that are available now. */
 export async function reserve(
   limit: CalledLimit,
   key: string,
@@ -49,7 +47,7 @@ export async function settleHeld(
   limit.queues.wake(counter);
 }
 
-/** Reserves units that may be used later. */
+/** Reserves units that can be used later. */
 async function reserveAhead({ name, store }: CalledLimit, entry: CheckEntry, maxWaitMs: number): Promise<Reservation> {
   const { limit } = entry;
   const { algorithm } = limit;
@@ -69,7 +67,7 @@ async function reserveAhead({ name, store }: CalledLimit, entry: CheckEntry, max
   return new Reservation(toCallerDecision(answer, limit), taken, store);
 }
 
-/** Charges the units that fit now, which cannot be held: whoever settles them gives back or charges the difference. */
+/** Charges units that fit now but can't be held. Settling them refunds or charges the difference. */
 async function reserveNow(store: CalledLimit['store'], entry: CheckEntry): Promise<Reservation> {
   const { limit } = entry;
   if (limit.off) return new Reservation(openDecision(limit), undefined, store);
@@ -78,7 +76,7 @@ async function reserveNow(store: CalledLimit['store'], entry: CheckEntry): Promi
   return new Reservation(toCallerDecision(answer!, limit), taken, store);
 }
 
-/** Reserves units that count at once, and are held until they are settled. */
+/** Reserves units that count immediately, and are held until they are settled. */
 async function reserveHeld({ store, queues }: CalledLimit, entry: CheckEntry): Promise<Reservation> {
   const { limit } = entry;
   if (limit.off) return new Reservation(openDecision(limit), undefined, store);
@@ -103,7 +101,7 @@ async function reserveLevels(
   return new Reservation(decision, taken, store, queues);
 }
 
-/** Refuses limits whose units are leased, which cannot be settled. Throws `RateLimitArgumentError`. */
+/** Throws `RateLimitArgumentError` for limits whose units are leased, which cannot be settled. */
 export function refuseHeldEntries(entries: readonly CheckEntry[]): void {
   for (const { limit } of entries) {
     if (limit.algorithm.leases === undefined) continue;

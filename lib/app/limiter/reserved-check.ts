@@ -9,7 +9,7 @@ import type { Store, StoreDecision } from '../../storage/stores/store.js';
 import { Reservation } from './reservation.js';
 import type { WaitQueues } from '../waiting/wait-queues.js';
 
-/** Units of several limits that were reserved at once: of all of them, or, if one refused, of none. */
+/** Units of several limits that were reserved together: of all limits, or, if one rejected, of none. */
 export class ReservedCheck implements CheckResult {
   readonly allowed: boolean;
   /** One reservation for each limit, in the order of the limits. */
@@ -35,7 +35,7 @@ export class ReservedCheck implements CheckResult {
   }
 
   /**
-   * Replaces the reserved units by the units really used, as `settle` of each reservation does.
+   * Replaces the reserved units with the units actually used, as `settle` of each reservation does.
    *
    * @param actual units of each limit, in the order of the limits: whole numbers >= 0
    */

@@ -8,7 +8,7 @@ export async function settle(store: Store, taken: Refund, actual: number): Promi
   if (unused < 0) await store.penalize({ ...taken, units: -unused });
 }
 
-/** The last units of those that were taken, after the `first` ones. */
+/** The last of the units that were taken, after the `first` ones. */
 function lastUnits(taken: Refund, units: number, first: number): Refund {
   const { limit, ticket, candidate } = taken;
   const last = { ...taken, units, ticket: ticketBefore(limit, ticket, first) };
@@ -16,7 +16,7 @@ function lastUnits(taken: Refund, units: number, first: number): Refund {
   return { ...last, candidate: { ...candidate, ticket: ticketBefore(limit.candidate, candidate.ticket, first)! } };
 }
 
-/** The ticket of a charge without its last `units`. */
+/** The ticket of a charge that is reduced by its last `units`. */
 export function ticketBefore(limit: CompiledLimit, ticket: number | undefined, units: number): number | undefined {
   if (!ticket || units === 0) return ticket;
   return limit.algorithm.queue?.ticketBefore(limit.parameters, ticket, units) ?? ticket;

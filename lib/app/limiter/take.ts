@@ -5,7 +5,10 @@ import { takenOf } from '../../storage/stores/store-decision.js';
 import { leasedResult, type Making } from './caller-answer.js';
 import type { LeasedCheckResult } from './lease.js';
 
-/** What code gets from the decisions of a check that takes as many units as there are: with the number that it took, of all limits. */
+/**
+ * Turns the decisions of a check with `upTo` into the result for the caller, including the number of units taken, which is the same for all
+ * limits.
+ */
 export function taking<T>(make: Making<T>): Making<T> {
   return (answers, entries, ...others) => {
     const taken = takenOf(entries, answers);
@@ -17,13 +20,13 @@ export function taking<T>(make: Making<T>): Making<T> {
   };
 }
 
-/** The result of a check of several limits that takes as many units as there are. */
+/** The result of a check of several limits with `upTo`. */
 export const takenResult: Making<LeasedCheckResult> = taking((answers, ...others) => {
   const { taken = 0 } = answers[0]!;
   return { ...leasedResult(answers, ...others), taken };
 });
 
-/** Refuses limits whose units are held until they are released. Throws `RateLimitArgumentError`. */
+/** Throws `RateLimitArgumentError` for limits whose units are held until they are released. */
 export function refuseHeldUnits(entries: readonly CheckEntry[]): void {
   for (const { limit } of entries) {
     const { algorithm, name } = limit;

@@ -2,10 +2,10 @@ import type { Declaration } from '../rules/declaration.js';
 import type { OverrideRecord } from './override-record.js';
 
 /**
- * Says how counters take over a changed rate:
- * - 'keep': same keys, whose state the algorithms convert;
- * - 'proportional' and 'additive': same keys, and each counter carries its units over at its next check;
- * - 'reset': a new generation, and so new keys.
+ * Determines how counters carry over to a changed rate:
+ * - 'keep': the keys stay, and the algorithms convert their state;
+ * - 'proportional' and 'additive': the keys stay, and each counter converts its units at its next check;
+ * - 'reset': a new generation, which has new keys.
  */
 export function carryOver(
   generation: number,

@@ -1,7 +1,7 @@
-/** Who makes a change, and why; recorded in the history. */
+/** The author of a change and the reason for it; recorded in the history. */
 export interface ChangeCause {
-  /** Who makes the change: 1 to 200 characters on one line. */
+  /** The author: 1 to 200 characters on one line. */
   by?: string;
-  /** Why: 1 to 200 characters on one line. */
+  /** The reason: 1 to 200 characters on one line. */
   reason?: string;
 }

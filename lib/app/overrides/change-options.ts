@@ -19,17 +19,17 @@ export const CAUSE = ['by', 'reason'];
 const LONGEST_TEXT = 200;
 /** Characters that would break a line, or reorder text: control characters, line separators, directional marks. */
 const UNSHOWN = '\\u0000-\\u001f\\u007f-\\u009f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069';
-/** Who makes a change, or why, as a regular expression. */
+/** The author of a change, or the reason for it, as a regular expression. */
 export const CAUSE_PATTERN = `^[^${UNSHOWN}]{1,${LONGEST_TEXT}}$`;
 const CAUSE_TEXT = new RegExp(CAUSE_PATTERN, 'u');
-/** Also halves of characters. */
+/** This also matches unpaired surrogates. */
 const ALL_UNSHOWN = new RegExp(`[${UNSHOWN}\\p{Cs}]`, 'gu');
 export const CAUSE_EXPECTED = `a string of 1 to ${LONGEST_TEXT} characters on one line, without control characters and marks of direction`;
 export const MOST_OF_A_PAGE = 1000;
 
-/** The options of a change, in the form that stores take. */
+/** The options of a change, in the form that stores expect. */
 export interface ReadOptions extends ChangeCause {
-  /** Empty for all identities. */
+  /** Empty for all keys. */
   readonly key: string;
   readonly ends: string;
 }
@@ -67,17 +67,17 @@ export function readMode(mode: unknown, location: string): LimitMode {
   return oneOf(location, 'mode', mode, LIMIT_MODES);
 }
 
-/** Whether a value can say who makes a change, or why. */
+/** Returns true if a value is a valid author or reason of a change. */
 export function isCauseText(text: unknown): text is string {
   return typeof text === 'string' && text.length <= LONGEST_TEXT && CAUSE_TEXT.test(text) && !/\p{Cs}/u.test(text);
 }
 
-/** Makes a name that somebody else chose fit to say who makes a change. */
+/** Turns a name from elsewhere into a valid author of a change. */
 export function asCauseText(text: string): string {
   return text.replace(ALL_UNSHOWN, '\ufffd').slice(0, LONGEST_TEXT).replace(ALL_UNSHOWN, '');
 }
 
-/** Reads who makes a change, and why. */
+/** Reads the author of a change and the reason for it. */
 export function readCause(options: ChangeCause, location: string): ChangeCause {
   for (const option of ['by', 'reason'] as const) {
     const text: unknown = options[option];
@@ -88,7 +88,7 @@ export function readCause(options: ChangeCause, location: string): ChangeCause {
   return { ...(by === undefined ? {} : { by }), ...(reason === undefined ? {} : { reason }) };
 }
 
-/** Reads the key of an identity that a call queries. */
+/** Reads the key that a call queries. */
 export function readQuery(options: unknown, location: string): string | undefined {
   assertOptions(options, location, ['key']);
   const { key } = options as OverrideQuery;
@@ -116,13 +116,13 @@ export function readChangesOptions(options: unknown, location: string): { limit:
   return { limit, last: wholeNumber(location, 'last', last, { max: MAX_CHANGES }) };
 }
 
-/** Reads who makes a rollback, and why. */
+/** Reads the author of a rollback and the reason for it. */
 export function readRollbackOptions(options: unknown, location: string): ChangeCause {
   assertOptions(options, location, CAUSE);
   return readCause(options as ChangeCause, location);
 }
 
-/** Refuses anything but an object of known options. */
+/** Throws unless the options are an object with known properties only. */
 export function assertOptions(options: unknown, location: string, known: readonly string[]): void {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
     throw new RateLimitConfigError(messages.notOptions(location, options));

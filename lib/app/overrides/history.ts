@@ -9,7 +9,7 @@ import type { ChangedList } from './lists/list.js';
 import type { ChangedMode, ChangedRate, RecordedChange } from './override.js';
 import { isKnownKind } from './overrides-reply.js';
 
-/** A change as users see it. */
+/** The public form of a change. */
 export function recordedChange({ version, at, by, reason, rollbackTo, changes }: StoredChange): RecordedChange {
   const now = Math.floor(at / 1000);
   return {
@@ -22,7 +22,7 @@ export function recordedChange({ version, at, by, reason, rollbackTo, changes }:
   };
 }
 
-/** The items that restore the state before all changes after `version`. Refuses a version that the history no longer covers. */
+/** The items that restore the state before all changes after `version`. Throws for a version that the history no longer covers. */
 export function undone(history: readonly StoredChange[], version: number, location: string): OverrideItem[] {
   const [oldest, last] = [history[0]?.version ?? 1, history.at(-1)?.version ?? 0];
   if (!Number.isSafeInteger(version) || version < oldest - 1 || version > last) {
@@ -40,14 +40,14 @@ export function itemsBefore(changes: readonly StoredChange[], location: string):
   for (const change of changes) {
     for (const changed of change.changes) {
       if (!isKnownKind(changed)) throw new RateLimitConfigError(messages.unknownChange(location, change.version));
-      // The oldest change has the state before all of them.
+      // The state before the oldest change is the one to restore.
       if (!items.has(fieldOf(changed))) items.set(fieldOf(changed), itemBefore(changed));
     }
   }
   return [...items.values()];
 }
 
-/** The last change after a version that changed one of these things as well. */
+/** The last change after a version that affects one of the same overrides. */
 export function laterChange(
   history: readonly StoredChange[],
   version: number,

@@ -5,22 +5,22 @@ import { ended, type OverrideRecord } from './override-record.js';
 import type { LimitMode } from '../../engine/limits/limit-settings.js';
 import type { ModeOverride, Override, OverrideSource, RateOverride, RatePatch } from './override.js';
 
-/** What is overridden for one key of a limit: an identity, or all whose keys begin alike; an empty key is of all identities. */
+/** The overrides for one key of a limit, for all keys with a prefix, or, if the key is empty, for all keys. */
 export class KeyOverride {
   rate: OverrideRecord | undefined;
   mode: OverrideRecord | undefined;
-  /** The limit that it makes with the less specific ones, as of an epoch. */
+  /** The limit that results from this and the less specific overrides, at an epoch. */
   limit: CompiledLimit | undefined;
   epoch = 0;
 
-  /** What the policy says, where no record does. */
+  /** The values of the policy, which apply unless a record overrides them. */
   policy: Pick<PolicyOverride, 'patch' | 'mode' | 'place'> | undefined;
 
   constructor(readonly key: string) {}
 
   /** The options that replace those of the limit. */
   get patch(): RatePatch | undefined {
-    // A policy has options of the algorithm alone, as a patch does.
+    // A policy contains only options of the algorithm here, as a patch does.
     return this.rate?.patch ?? (this.policy?.patch as RatePatch | undefined);
   }
 
@@ -29,12 +29,12 @@ export class KeyOverride {
     return this.mode?.mode ?? this.policy?.mode;
   }
 
-  /** Whether nothing is overridden. */
+  /** True if nothing is overridden. */
   get isEmpty(): boolean {
     return this.rate === undefined && this.mode === undefined && this.policy === undefined;
   }
 
-  /** The same without records: what the policy says. */
+  /** A copy with the values of the policy only, without records. */
   get withoutRecords(): KeyOverride {
     const other = new KeyOverride(this.key);
     other.policy = this.policy;
@@ -55,18 +55,18 @@ export class KeyOverride {
   }
 }
 
-/** What is left of a record that holds no longer: how often its counters began anew. */
+/** The record to keep after an override has ended: only the number of times that its counters were restarted matters. */
 export function afterEnd(record: OverrideRecord | undefined): OverrideRecord | undefined {
   return record !== undefined && record.generation > 0 ? ended(record) : undefined;
 }
 
-/** An override of a rate as users see it; `undefined` if it was cleared. */
+/** The public form of a rate override; `undefined` if it was cleared. */
 export function rateOverride(key: string, record: OverrideRecord): RateOverride | undefined {
   const { patch, inherit } = record;
   return patch ? { ...override(key, record), patch: { ...patch }, inherit } : undefined;
 }
 
-/** An override of a mode as users see it; `undefined` if it was cleared. */
+/** The public form of a mode override; `undefined` if it was cleared. */
 export function modeOverride(key: string, record: OverrideRecord): ModeOverride | undefined {
   const { mode } = record;
   return mode ? { ...override(key, record), mode } : undefined;

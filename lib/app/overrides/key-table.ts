@@ -1,6 +1,6 @@
 import { prefixOf } from './override-address.js';
 
-/** Values by key; keys with a trailing star stand for all keys with that prefix. */
+/** Values by key. A key with a trailing star matches all keys with that prefix. */
 export class KeyTable<T> {
   private readonly exact = new Map<string, T>();
   private readonly prefixes = new Map<string, T>();
@@ -36,7 +36,7 @@ export class KeyTable<T> {
     else if (this.prefixes.delete(prefix)) this.count(prefix, -1);
   }
 
-  /** The most specific value of an identity. */
+  /** The most specific value for a key. */
   find(identity: string): T | undefined {
     return this.exact.get(identity) ?? (this.lengths.length === 0 ? undefined : this.findPrefix(identity));
   }
@@ -75,7 +75,7 @@ export class KeyTable<T> {
     return undefined;
   }
 
-  /** The value of the identity's prefix of this length, if any. */
+  /** The value for the key's prefix of this length, if any. */
   private ofPrefix(identity: string, length: number): T | undefined {
     return length > identity.length ? undefined : this.prefixes.get(identity.slice(0, length));
   }

@@ -20,18 +20,18 @@ import type { LimitMode } from '../../engine/limits/limit-settings.js';
 import type { CurrentMode, CurrentRate, KeyOverrides, OverridePage } from './override.js';
 import { readPatch, withPatch } from './rate-patch.js';
 
-/** Compiled limits to keep beyond those in use. */
+/** The maximum number of unused compiled limits to keep. */
 const MOST_UNUSED = 100;
 
-/** All overrides of a limit: which limit applies to whom instead of the configured one. The most specific override wins. */
+/** All overrides of a limit. For each key, the most specific one decides which limit applies instead of the configured one. */
 export class LimitOverrides implements KeyedLimits, OverrideHolder<LimitOverrideKind> {
-  /** The limit of this name; `undefined` if only other apps know it. */
+  /** The limit of this name; `undefined` if only other apps have it. */
   limit: NamedLimit | undefined;
   private all = new KeyOverride('');
   private keys = new KeyTable<KeyOverride>();
-  /** Increases with each change to the limits of several keys. */
+  /** Increases with each change that affects the limits of several keys. */
   private epoch = 0;
-  /** Equal overrides share one limit. */
+  /** Equal overrides share one compiled limit. */
   private compiled = new Map<string, CompiledLimit>();
   /** The messages logged about unusable records, by kind and key. */
   private readonly logged = new Map<string, string>();
@@ -50,7 +50,7 @@ export class LimitOverrides implements KeyedLimits, OverrideHolder<LimitOverride
     return this.limitOf(this.keys.find(identity) ?? this.all);
   }
 
-  /** Takes a record; it has no effect before `commit`. Returns the time at which it expires. */
+  /** Takes a record, which has no effect before `commit`. Returns the time at which it expires. */
   put(kind: LimitOverrideKind, key: string, stored: StoredRecord | undefined, now: number): number | undefined {
     if (stored !== undefined && isDamaged(stored)) this.warn(kind, key, stored.damage);
     const record = stored === undefined || isDamaged(stored) ? undefined : stored;
@@ -67,7 +67,7 @@ export class LimitOverrides implements KeyedLimits, OverrideHolder<LimitOverride
     }
   }
 
-  /** Forgets all records; no effect before `commit`. */
+  /** Drops all records; no effect before `commit`. */
   clear(): void {
     const { all, keys } = this;
     this.all = all.withoutRecords;
@@ -76,7 +76,7 @@ export class LimitOverrides implements KeyedLimits, OverrideHolder<LimitOverride
     this.epoch++;
   }
 
-  /** Takes a policy's overrides, in place of the earlier ones; no effect before `commit`. */
+  /** Replaces the policy's overrides; no effect before `commit`. */
   takePolicy(overrides: readonly PolicyOverride[]): void {
     for (const entry of this.keys.values()) {
       entry.policy = undefined;
@@ -91,7 +91,7 @@ export class LimitOverrides implements KeyedLimits, OverrideHolder<LimitOverride
     this.epoch++;
   }
 
-  /** Puts the limits that result from the records in force. */
+  /** Applies the limits that result from the records. */
   commit(): void {
     if (this.limit === undefined) return;
     const { policy, rule } = this.limit;
@@ -102,7 +102,7 @@ export class LimitOverrides implements KeyedLimits, OverrideHolder<LimitOverride
     rule.decideBy(this.limitOf(this.all), this.size > 0 ? this : undefined);
   }
 
-  /** The rate that applies to a key, or to all identities without overrides of their own. */
+  /** The rate that applies to a key, or to all keys without overrides. */
   currentRate(key = ''): CurrentRate {
     const { definition, policy, rule } = this.limit!;
     const from = this.chain(key).find(hasRate);
@@ -120,7 +120,7 @@ export class LimitOverrides implements KeyedLimits, OverrideHolder<LimitOverride
     return place === undefined ? { ...rate, source: 'configured' } : { ...rate, source: 'policy', policy: place };
   }
 
-  /** The mode that applies to a key, or to all identities without overrides of their own. */
+  /** The mode that applies to a key, or to all keys without overrides. */
   currentMode(key = ''): CurrentMode {
     const { rule, limit } = this.limit!;
     const from = this.chain(key).find(hasMode);
@@ -132,7 +132,7 @@ export class LimitOverrides implements KeyedLimits, OverrideHolder<LimitOverride
       : { ...mode, source: 'policy', policy: from.policy!.place };
   }
 
-  /** The quota of a key without its own override. */
+  /** The quota that a key would have without its own override. */
   quotaWithout(key: string): number {
     return this.compile(this.chain(key).map((each) => (each.key === key ? each.withoutRecords : each))).quota;
   }
@@ -195,7 +195,7 @@ export class LimitOverrides implements KeyedLimits, OverrideHolder<LimitOverride
 
   private compile(chain: readonly KeyOverride[]): CompiledLimit {
     const { definition, declaration, limit: configured } = this.limit!;
-    // Counters that were started anew never come back, whichever override applies now.
+    // Restarts of counters add up and are never undone, regardless of the override that applies now.
     const generation = chain.reduce((sum, { rate }) => sum + (rate?.generation ?? 0), 0);
     const from = chain.find(hasRate);
     const record = (from?.rate?.patch ?? null) === null ? undefined : from?.rate;
@@ -234,7 +234,7 @@ export class LimitOverrides implements KeyedLimits, OverrideHolder<LimitOverride
   }
 }
 
-/** The most records of a limit to log. */
+/** The maximum number of records to log per limit. */
 const MOST_LOGGED = 100;
 
 const hasRate = ({ patch }: KeyOverride) => patch !== undefined;

@@ -19,20 +19,20 @@ interface Expiry {
   readonly key: string;
 }
 
-/** Where the records of fields go that begin alike. */
+/** The destination of records whose fields start with the same prefix. */
 interface Target {
   readonly prefix: string;
   readonly kind: OverrideKind;
   readonly overrides: OverrideHolder;
 }
 
-/** The overrides in force in this process, for all limits. */
+/** The current overrides of all limits in this process. */
 export class LiveOverrides {
-  /** By the names of limits, including those that only other apps know. */
+  /** By limit name, including limits that only other apps have. */
   private readonly byLimit = new Map<string, LimitOverrides>();
   private readonly expiries = new ExpiryQueue<Expiry>();
   private timeout: LongTimeout | undefined;
-  /** How much the store's clock is ahead of the monotonic clock, in milliseconds. */
+  /** The offset of the store's clock from the monotonic clock, in milliseconds. */
   private ahead = 0;
 
   constructor(
@@ -50,7 +50,7 @@ export class LiveOverrides {
     this.timeout?.clear();
   }
 
-  /** Puts records in force, or ends overrides. */
+  /** Applies records, or ends overrides. */
   readonly apply = ({ now, complete, records }: OverrideUpdate): void => {
     this.ahead = now - performance.now();
     const changed = new Set<OverrideHolder>(complete ? this.holders() : []);
@@ -58,7 +58,7 @@ export class LiveOverrides {
     if (complete) this.expiries.clear();
     let target: Target | undefined;
     for (const [field, record] of records) {
-      // Thousands of fields in a row may begin alike.
+      // Thousands of consecutive fields may share a prefix.
       if (target === undefined || !field.startsWith(target.prefix)) target = this.targetOf(field);
       if (target === undefined) continue;
       const { overrides, kind, prefix } = target;
@@ -80,7 +80,7 @@ export class LiveOverrides {
     return { prefix: fieldOf({ kind, limit, key: '' }), kind, overrides };
   }
 
-  /** Puts the changes in force. */
+  /** Applies the changes. */
   private commit(changed: ReadonlySet<OverrideHolder>): void {
     for (const overrides of changed) overrides.commit();
     this.lists.commit();
@@ -94,7 +94,7 @@ export class LiveOverrides {
     }
   }
 
-  /** Sets the timer for the next override to expire, by the monotonic clock. */
+  /** Sets the timer for the next expiry, by the monotonic clock. */
   private setTimeout(): void {
     this.timeout?.clear();
     this.expiries.dropStale(this.size, () => this.ends());
@@ -120,7 +120,7 @@ export class LiveOverrides {
     }
   }
 
-  /** Puts a policy in force, all of it in one turn: the limits of the registry have already taken it over. */
+  /** Applies a policy synchronously, as a whole. The limits of the registry have already been updated. */
   takePolicy({ overrides: policies, lists }: Policy): void {
     const byLimit = new Map<string, PolicyOverride[]>();
     for (const each of policies) {
@@ -133,7 +133,7 @@ export class LiveOverrides {
     this.lists.takePolicy(lists);
   }
 
-  /** Adds new named limits: a lazily loaded module may define some. */
+  /** Adds new named limits, which a lazily loaded module may define. */
   addNamedLimits(): void {
     for (const limit of this.registry.named) {
       const overrides = this.overridesOf(limit.rule.name);
@@ -143,7 +143,7 @@ export class LiveOverrides {
     }
   }
 
-  /** The overrides of a limit. Throws `RateLimitConfigError` if there is no limit of that name. */
+  /** The overrides of a limit. Throws `RateLimitConfigError` for an unknown name. */
   of(
     name: string,
     method: string,
@@ -155,7 +155,7 @@ export class LiveOverrides {
     throw new RateLimitConfigError(messages.unnamedLimit(location, name, known, this.registry.choosesByRequest));
   }
 
-  /** What is wrong with an identity for a list for all limits. */
+  /** The reason why no limit can have this key, for entries that apply to all limits. */
   problemOfIdentity(identity: string): string | undefined {
     return identityProblem(identity, this.registry.keysInUse);
   }

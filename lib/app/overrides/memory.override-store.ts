@@ -11,7 +11,7 @@ import {
   type StoredChange,
 } from './override-store.js';
 
-/** Keeps overrides in this process, like `lua/overrides.lua` on Redis. */
+/** Stores overrides in this process, in the same way as `lua/overrides.lua` does on Redis. */
 export class MemoryOverrideStore implements OverrideStore {
   private readonly records = new Map<string, OverrideRecord>();
   private readonly history: StoredChange[] = [];

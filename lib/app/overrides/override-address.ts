@@ -1,23 +1,23 @@
 import { messages } from '../../engine/errors/messages/general.js';
 
-/** What an override of a limit changes. */
+/** The setting that an override of a limit changes. */
 export type LimitOverrideKind = 'rate' | 'mode';
 
-/** What is changed: something about a limit, or who is on a list. */
+/** The kind of a change: a setting of a limit, or a list entry. */
 export type OverrideKind = LimitOverrideKind | 'list';
 
-/** The kinds, with the field of their records that holds the value. */
+/** The kinds, with the field of their records that contains the value. */
 export const VALUE_FIELDS = { rate: 'patch', mode: 'mode', list: 'list' } as const satisfies Record<
   OverrideKind,
   string
 >;
 
-/** The identities of a limit to which an override applies. */
+/** Identifies an override: its kind, its limit and the keys that it applies to. */
 export interface OverrideAddress {
   readonly kind: OverrideKind;
   /** The limit's name, which cannot contain a line feed; empty for lists for all limits. */
   readonly limit: string;
-  /** The key of an identity, or a prefix of keys followed by a star; empty for all. For lists, the entry. */
+  /** A key, or a prefix of keys followed by a star; empty for all keys. For lists, the entry. */
   readonly key: string;
 }
 
@@ -26,7 +26,7 @@ export function fieldOf({ kind, limit, key }: OverrideAddress): string {
   return `${kind}\n${limit}\n${key}`;
 }
 
-/** Reads a stored field; `undefined` if another release wrote it for something unknown to this one. */
+/** Reads a stored field; `undefined` if another release wrote it for a kind that this one doesn't know. */
 export function addressOf(field: string): OverrideAddress | undefined {
   const afterKind = field.indexOf('\n');
   const afterLimit = field.indexOf('\n', afterKind + 1);
@@ -39,15 +39,15 @@ export function addressOf(field: string): OverrideAddress | undefined {
   };
 }
 
-/** The prefix of a key with a trailing star; `undefined` for the key of one identity. */
+/** The prefix of a key with a trailing star; `undefined` for a single key. */
 export function prefixOf(key: string): string | undefined {
   return key.endsWith('*') ? key.slice(0, -1) : undefined;
 }
 
-/** The longest key, in characters. */
+/** The maximum length of a key, in characters. */
 export const LONGEST_KEY = 512;
 
-/** Whether a key is that of one identity, or a prefix followed by a star. */
+/** Returns true if a text is a valid key, or a prefix followed by a star. */
 export function isOverrideKey(key: unknown): key is string {
   if (typeof key !== 'string' || key === '' || key === '*' || key.length > LONGEST_KEY) return false;
   // Redis would store a different text for an unpaired surrogate.

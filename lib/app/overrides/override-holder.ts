@@ -1,7 +1,7 @@
 import type { OverrideKind } from './override-address.js';
 import type { StoredRecord } from './override-record.js';
 
-/** Holds the records of one limit, or of all, and applies them. */
+/** Stores and applies the records of one limit, or of all limits. */
 export interface OverrideHolder<Kind extends OverrideKind = OverrideKind> {
   /** The number of keys that have records. */
   readonly size: number;
@@ -9,9 +9,9 @@ export interface OverrideHolder<Kind extends OverrideKind = OverrideKind> {
   put(kind: Kind, key: string, stored: StoredRecord | undefined, now: number): number | undefined;
   /** Ends the record of a key if it has expired. */
   expire(kind: Kind, key: string, now: number): void;
-  /** Forgets all records. */
+  /** Drops all records. */
   clear(): void;
-  /** Puts the records in force. */
+  /** Applies the records. */
   commit(): void;
   /** The times at which records expire. */
   expiries(): Iterable<[at: number, kind: Kind, key: string]>;

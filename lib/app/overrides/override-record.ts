@@ -44,7 +44,7 @@ export function readRecord(json: string): StoredRecord {
 export function asRecord(value: unknown, json = () => JSON.stringify(value)): StoredRecord {
   if (typeof value !== 'object' || value === null) return { damage: messages.notARecord(json()) };
   const record = value as Record<string, unknown>;
-  // Instances of an earlier release, which may share the hash, call the mode `state`.
+  // Instances of an earlier release, which may use the same hash, write the mode as `state`.
   const { patch, mode, list, version, generation, inherit = record['state'], expiresAt, quota, previousQuota } = record;
   const { by, reason } = record;
   const numbers = [version, generation, quota, previousQuota, ...(expiresAt === null ? [] : [expiresAt])];
@@ -73,12 +73,12 @@ export function isDamaged(record: StoredRecord): record is DamagedRecord {
   return 'damage' in record;
 }
 
-/** Whether the record has a value at `now`, in milliseconds. */
+/** Returns true if the record has a value at `now`, in milliseconds. */
 export function isInForce({ patch, mode, list, expiresAt }: OverrideRecord, now: number): boolean {
   return (patch ?? mode ?? list ?? null) !== null && (expiresAt === null || expiresAt > now);
 }
 
-/** The same record without its value: only its generation still matters. */
+/** A copy of the record without its value. Only its generation still matters. */
 export function ended(record: OverrideRecord): OverrideRecord {
   const { version, generation, inherit, expiresAt, quota, previousQuota, by, reason } = record;
   const others = { version, generation, inherit, expiresAt, quota, previousQuota, by, reason };
@@ -94,10 +94,10 @@ function isValue(patch: unknown, mode: unknown, list: unknown): boolean {
   return typeof patch === 'object' && !Array.isArray(patch);
 }
 
-/** Texts of an earlier release for milliseconds. */
+/** Durations without a unit, which an earlier release wrote for milliseconds. */
 const WITHOUT_UNIT = /^-?(?:\d+)?\.?\d+ *$/;
 
-/** A patch as the release before stored it, which took durations without a unit for milliseconds, and `M` for minutes. */
+/** A patch of the previous release, which read durations without a unit as milliseconds, and `M` as minutes. */
 function withUnits(patch: RatePatch | null | undefined): RatePatch | null | undefined {
   if (patch === null || patch === undefined) return patch;
   const outdated = Object.entries(patch).filter(

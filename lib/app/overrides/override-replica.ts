@@ -4,33 +4,33 @@ import { RecordReader } from './record-reader.js';
 import type { OverrideUpdate, StoredChange } from './override-store.js';
 import { isKnownKind, type RecordPage, type StoreState } from './overrides-reply.js';
 
-/** Identifies a change: histories that diverge have changes with equal numbers and different times. */
+/** Identifies a change. If histories diverge, changes with the same number have different times. */
 export type Known = Pick<StoredChange, 'version' | 'at'>;
 
-/** The most changes whose times to remember. An unknown older one leads to one more read. */
+/** The maximum number of changes whose times are kept. An unknown older change causes one more read. */
 const MOST_LATEST = 1000;
 
 type Records = Map<string, StoredRecord | undefined>;
 
-/** Records and their fields, perhaps some of them twice. */
+/** Records and their fields, some of which may appear twice. */
 interface Loaded {
   readonly fields: readonly string[];
   readonly records: readonly StoredRecord[];
 }
 
-/** What one instance knows of the overrides on Redis. It follows their changes one by one, and reports each once. */
+/** The local copy of the overrides on Redis. It follows their changes one by one and reports each once. */
 export class OverrideReplica {
-  /** The last change that was reported; `undefined` until all records have been. */
+  /** The last change that was reported; `undefined` until all records have been reported. */
   known: Known | undefined;
-  /** The rates of all identities as JSON, by limit: an earlier release changes them without numbering the change. */
+  /** The rates for all keys as JSON, by limit. An earlier release changes them without increasing the version. */
   private rates: ReadonlyMap<string, string> = new Map();
 
-  /** The times of the latest changes, by their versions: their messages may still arrive. */
+  /** The times of the latest changes, by version. Their messages may still arrive. */
   private readonly latest = new Map<number, number>();
 
   constructor(private readonly publish: (update: OverrideUpdate) => void) {}
 
-  /** Takes a change. Returns false if the store has to be read: changes were missed, or the known ones were lost there. */
+  /** Processes a change. Returns false if the store has to be read, because changes were missed or Redis lost the known ones. */
   hear(change: StoredChange, now: number): boolean {
     const { known } = this;
     if (known === undefined) return false;
@@ -43,13 +43,13 @@ export class OverrideReplica {
   }
 
   /**
-   * Takes the changes since `asked`, which was the last known change when the store was asked. Returns whether that was all,
-   * whether newer changes are known by now, or whether all records have to be read.
+   * Processes the changes since `asked`, the last known change at the time of the request. Returns 'done', 'again' if newer changes are
+   * known by now, or 'load' if all records have to be read.
    */
   follow(state: StoreState, asked: Known | undefined): 'done' | 'again' | 'load' {
     const missed = asked && since(state, asked);
     if (missed === undefined || this.known === undefined) return 'load';
-    // A message overtook the reply.
+    // A message arrived before the reply.
     if (state.version < this.known.version) return 'again';
     const records = recordsOf(missed);
     this.addRates(records, state.rates);
@@ -59,13 +59,13 @@ export class OverrideReplica {
     return 'done';
   }
 
-  /** Starts to read all records. Until that is finished, no changes are followed. */
+  /** Starts reading all records. No changes are processed until it is finished. */
   load(start: StoreState): {
     known: Known;
     add(page: Pick<RecordPage, 'fields' | 'values'>): void;
     finish(end: StoreState): boolean;
   } {
-    // Thousands of records are not put in a map before they are applied, which puts them in others.
+    // Thousands of records aren't collected in a map first, since applying them puts them into other maps.
     const pages: Loaded[] = [];
     const reader = new RecordReader();
     const known = { version: start.version, at: start.at };
@@ -88,14 +88,14 @@ export class OverrideReplica {
     };
   }
 
-  /** Remembers a change that is known from now on. */
+  /** Stores the last known change. */
   private advance({ version, at }: Known): void {
     this.known = { version, at };
     this.latest.set(version, at);
     this.latest.delete(version - MOST_LATEST);
   }
 
-  /** Adds the rates of all identities that differ from the known ones. */
+  /** Adds the rates for all keys that differ from the known ones. */
   private addRates(records: Records, rates: ReadonlyMap<string, string>): void {
     for (const [limit, json] of rates) {
       if (this.rates.get(limit) !== json) records.set(rateField(limit), readRecord(json));
@@ -115,7 +115,7 @@ function since({ version, at, changes }: StoreState, known: Known): readonly Sto
   return isWhole && missed.length === version - known.version ? missed : undefined;
 }
 
-/** The records of pages, and then others, which replace them. */
+/** The records of pages, followed by others, which replace them. */
 function* inOrder(pages: readonly Loaded[], others: Records): OverrideUpdate['records'] {
   for (const { fields, records } of pages) {
     for (let index = 0; index < fields.length; index++) {
@@ -135,7 +135,7 @@ function recordsOf(changes: readonly StoredChange[]): Records {
   return records;
 }
 
-/** Of the hash of all overrides: has the number of the last change. */
+/** The field of the hash that contains the version of the last change. */
 const VERSION_FIELD = 'version';
 
 const rateField = (limit: string) => fieldOf({ kind: 'rate', limit, key: '' });

@@ -6,9 +6,9 @@ import type { InheritMode } from './override.js';
 export interface OverrideUpdate {
   /** The store's time, in milliseconds. */
   readonly now: number;
-  /** Whether these are all records there are. */
+  /** True if these are all existing records. */
   readonly complete: boolean;
-  /** The records by their fields, the latest last; `undefined` for those that are gone. */
+  /** The records by their fields, the latest last; `undefined` for deleted ones. */
   readonly records: Iterable<readonly [field: string, record: StoredRecord | undefined]>;
 }
 
@@ -25,19 +25,17 @@ export interface OverrideItem extends OverrideAddress {
   readonly previousQuota: number;
 }
 
-/** The members of a change besides its value, for changes that are not of a rate: only rates have quotas. */
+/** The other members of a change that isn't a change of a rate: only rates have quotas. */
 export const WITHOUT_QUOTA = { inherit: 'keep', quota: 0, previousQuota: 0 } as const;
 
-/** A change that is made as a whole. */
+/** A change that is made completely or not at all. */
 export interface OverrideChange {
-  /**
-   * `'try'` changes only what is not overridden, `'clear'` only what is; `'restore'` leaves generations unchanged.
-   */
+  /** `'try'` changes only what isn't overridden yet, `'clear'` only what is overridden; `'restore'` leaves generations unchanged. */
   readonly operation: 'set' | 'try' | 'clear' | 'restore';
   readonly items: readonly OverrideItem[];
   readonly by?: string | undefined;
   readonly reason?: string | undefined;
-  /** Nothing changes unless this is the version of the last change. */
+  /** If set, nothing changes unless this is the version of the last change. */
   readonly lastVersion?: number | undefined;
   /** The version to return to. */
   readonly rollbackTo?: number | undefined;
@@ -62,10 +60,10 @@ export interface StoredChange {
   readonly changes: readonly ChangedOverride[];
 }
 
-/** The most changes that the history keeps. */
+/** The maximum number of changes in the history. */
 export const MAX_CHANGES = 1000;
 
-/** Keeps overrides and their history. A failed read or write rejects with `RateLimitStoreError`. */
+/** Stores overrides and their history. A failed read or write rejects with `RateLimitStoreError`. */
 export interface OverrideStore {
   /** Subscribes to records that were read or changed here, in the order of the changes. */
   subscribe(onUpdate: (update: OverrideUpdate) => void): void;

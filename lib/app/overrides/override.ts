@@ -6,9 +6,9 @@ import type { ChangeCause } from './change-cause.js';
 import type { ChangedList } from './lists/list.js';
 
 /**
- * How counters take over a changed rate: `'keep'` leaves it to the algorithm (see its page); `'proportional'` scales the
- * remaining units with the quota; `'additive'` adds as many as the quota has grown by. Under a smaller quota, used units stay
- * used in all three. `'reset'` starts all counters of the limit anew.
+ * Determines how counters carry over to a changed rate. `'keep'` leaves it to the algorithm (see its page), `'proportional'` scales the
+ * remaining units with the quota, and `'additive'` adds the difference between the quotas. If the quota shrinks, used units stay used in
+ * all three modes. `'reset'` restarts all counters of the limit from zero.
  */
 export type InheritMode = 'keep' | 'proportional' | 'additive' | 'reset';
 
@@ -17,24 +17,24 @@ type OptionsOf<Algo extends AlgorithmOptions['algo']> = Extract<AlgorithmOptions
 type PatchOf<Options> = Options extends { algo: string } ? Partial<Omit<Options, 'algo'>> : never;
 
 /**
- * The algorithm options of a limit that replace the configured ones, such as `{ rate: 50 }` or
- * `{ rate: 10, interval: '1s', burst: 40 }`: any of them, in the units of the configuration. Others stay as configured. The
- * algorithm itself and the options that every limit has (`name`, `key`, `cost`, ...) cannot be changed.
+ * The algorithm options of a limit to replace, such as `{ rate: 50 }` or `{ rate: 10, interval: '1s', burst: 40 }`, in the units of the
+ * configuration. All others stay as configured. The algorithm itself and the options that every limit has (`name`, `key`, `cost`, ...)
+ * cannot be changed.
  */
 export type RatePatch<Algo extends AlgorithmOptions['algo'] = AlgorithmOptions['algo']> = PatchOf<OptionsOf<Algo>> &
   FeaturePatch &
   LiveFeatureOptions;
 
-/** Selects an identity whose overrides are queried. */
+/** Selects the key whose overrides are queried. */
 export interface OverrideQuery {
-  /** The key of an identity, such as `'tenant:acme'`, as `consume` takes it and a `KeyResolver` returns it. */
+  /** A key such as `'tenant:acme'`, in the form that `consume` takes and a `KeyResolver` returns. */
   key?: string;
 }
 
 /** Options for ending an override. */
 export interface ClearOptions extends ChangeCause {
   /**
-   * The key of the override: of one identity, such as `'tenant:acme'`, or of all whose keys begin with a prefix, `'tenant:*'`.
+   * The key of the override: one key, such as `'tenant:acme'`, or all keys with a prefix, `'tenant:*'`.
    * @default the override of all identities
    */
   key?: string;
@@ -43,8 +43,8 @@ export interface ClearOptions extends ChangeCause {
 /** Options of an override. */
 export interface OverrideOptions extends ClearOptions {
   /**
-   * How long the override is in force, by the Redis server's clock: milliseconds or a duration such as `'10m'`, at most 1 year.
-   * Then every instance returns to what it replaced.
+   * The time until the override expires, by the Redis server's clock: milliseconds or a duration such as `'10m'`, at most 1 year. After
+   * that, the previous value applies again on every instance.
    * @default until it is cleared
    */
   expiresIn?: Duration;
@@ -53,33 +53,32 @@ export interface OverrideOptions extends ClearOptions {
 /** Options of a change of a rate. */
 export interface SetRateOptions extends OverrideOptions {
   /**
-   * How counters take over the changed rate.
+   * Determines how counters carry over to the changed rate.
    * @default 'keep'
    */
   inherit?: InheritMode;
 }
 
-/** An override in force. */
+/** A current override. */
 export interface Override extends ChangeCause {
-  /** The key it was set for, such as `'tenant:acme'` or `'tenant:*'`; `undefined` for all identities. */
+  /** The key it was set for, such as `'tenant:acme'` or `'tenant:*'`; `undefined` for all keys. */
   key?: string;
-  /** The number of the change that made it; it increases with every change. */
+  /** The version of the change that made it. Every change increases the version. */
   version: number;
-  /** When it expires, in milliseconds since the epoch by the Redis server's clock; `undefined` if it does not. */
+  /** The time at which it expires, in milliseconds since the epoch by the Redis server's clock; `undefined` if it does not expire. */
   expiresAt: number | undefined;
 }
 
-/** A change of a limit's rate in force. */
+/** A current override of a limit's rate. */
 export interface RateOverride extends Override {
   /** The options that replace the configured ones. */
   patch: RatePatch;
-  /** How counters took over the changed rate. */
+  /** The way in which counters carried over to the changed rate. */
   inherit: InheritMode;
 }
 
 /**
- * Where a setting comes from: the configuration, the policy, the override of all identities of the limit, of those whose keys
- * begin with a prefix, or of one key.
+ * The source of a setting: the configuration, the policy, or the override of all keys of the limit, of keys with a prefix, or of one key.
  */
 export type OverrideSource = 'configured' | 'policy' | 'limit' | 'pattern' | 'key';
 
@@ -89,13 +88,13 @@ export interface CurrentRate {
   name: string;
   /** The algorithm and its options: those of the override, or else the configured ones. */
   options: AlgorithmOptions;
-  /** Those of its candidate; absent if it has none. */
+  /** The algorithm options of its candidate; absent if it has none. */
   candidate?: AlgorithmOptions;
-  /** Where they come from. */
+  /** The source of these options. */
   source: OverrideSource;
-  /** The override in force; `undefined` if the configuration or the policy applies. */
+  /** The current override; `undefined` if the configuration or the policy applies. */
   override: RateOverride | undefined;
-  /** With source `'policy'`: its place in the policy, such as `'limits.yaml:12:3 limits.api'`. */
+  /** The place in the policy, such as `'limits.yaml:12:3 limits.api'`, if the source is `'policy'`. */
   policy?: string;
 }
 
@@ -104,7 +103,7 @@ export interface ListOverridesOptions {
   /** The `next` of the previous page. */
   cursor?: string;
   /**
-   * The most overrides of a page, at most 1,000.
+   * The maximum number of overrides per page, at most 1,000.
    * @default 100
    */
   count?: number;
@@ -112,7 +111,7 @@ export interface ListOverridesOptions {
 
 /** The overrides for one key of a limit. */
 export interface KeyOverrides {
-  /** The key: of one identity, or a prefix followed by a star. */
+  /** A key, or a prefix followed by a star. */
   key: string;
   /** The override of its rate, if any. */
   rate: RateOverride | undefined;
@@ -122,13 +121,13 @@ export interface KeyOverrides {
 
 /** A page of overrides of a limit, in the order of their keys. */
 export interface OverridePage {
-  /** At most as many as requested. */
+  /** At most the requested number of overrides. */
   overrides: KeyOverrides[];
   /** The `cursor` of the next page; `undefined` for the last one. */
   next: string | undefined;
 }
 
-/** A change of a limit's mode in force. */
+/** A current override of a limit's mode. */
 export interface ModeOverride extends Override {
   /** The mode that replaces the configured one. */
   mode: LimitMode;
@@ -140,11 +139,11 @@ export interface CurrentMode {
   name: string;
   /** The mode of the override, or else the configured one. */
   mode: LimitMode;
-  /** Where it comes from. */
+  /** The source of the mode. */
   source: OverrideSource;
-  /** The override in force; `undefined` if the configuration or the policy applies. */
+  /** The current override; `undefined` if the configuration or the policy applies. */
   override: ModeOverride | undefined;
-  /** With source `'policy'`: its place in the policy, such as `'limits.yaml:12:3 limits.api'`. */
+  /** The place in the policy, such as `'limits.yaml:12:3 limits.api'`, if the source is `'policy'`. */
   policy?: string;
 }
 
@@ -156,38 +155,38 @@ export interface ChangesOptions {
    */
   limit?: string;
   /**
-   * How many of the latest changes to return, at most 1,000.
+   * The number of latest changes to return, at most 1,000.
    * @default 100
    */
   last?: number;
 }
 
-/** What one change did to an override; `undefined` if there is none. */
+/** One override before and after a change; `undefined` if it did not exist. */
 interface ChangedOf<Kind extends 'rate' | 'mode', T> {
   kind: Kind;
   /** The limit's name. */
   limit: string;
-  /** The key it is for; `undefined` for all identities. */
+  /** The key of the override; `undefined` for all keys. */
   key?: string;
   before: T | undefined;
   after: T | undefined;
 }
 
-/** What one change did to a rate. */
+/** A rate before and after a change. */
 export type ChangedRate = ChangedOf<'rate', RateOverride>;
 
-/** What one change did to a mode. */
+/** A mode before and after a change. */
 export type ChangedMode = ChangedOf<'mode', ModeOverride>;
 
 /** A change in the history. */
 export interface RecordedChange extends ChangeCause {
-  /** Its number; each change has the next one. */
+  /** The version of the change. Each change has the next number. */
   version: number;
-  /** When it was made, in milliseconds since the epoch by the Redis server's clock. */
+  /** The time of the change, in milliseconds since the epoch by the Redis server's clock. */
   at: number;
-  /** For a rollback: the version to which it returned. */
+  /** The version that a rollback returned to. */
   rollbackTo?: number;
-  /** What it changed: one override or entry; for a rollback, all that had changed since that version. */
+  /** The changed overrides and list entries: one of them, or for a rollback all that had changed since that version. */
   overrides: (ChangedRate | ChangedMode | ChangedList)[];
 }
 

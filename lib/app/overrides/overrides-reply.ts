@@ -3,7 +3,7 @@ import { readWholeNumber } from '../../storage/redis/reply-error.js';
 import { type OverrideAddress, VALUE_FIELDS } from './override-address.js';
 import type { StoredChange } from './override-store.js';
 
-/** The store's state in the script's reply: the last change, the rates of all identities, and the changes that were missed. */
+/** The store's state in the script's reply: the last change, the rates for all keys, and the missed changes. */
 export interface StoreState {
   readonly now: number;
   readonly version: number;
@@ -13,23 +13,23 @@ export interface StoreState {
   readonly changes: readonly StoredChange[];
 }
 
-/** Reads the reply to `read`. Each of these functions throws a `TypeError` if the script cannot have sent the reply. */
+/** Reads the reply to `read`. This and the following functions throw a `TypeError` if the reply cannot come from the script. */
 export function readState(reply: unknown): StoreState {
   const { now, version, at, rest } = head(reply, 6);
   const changes = listOf(reply, rest[1]).flatMap((json) => readChange(json) ?? []);
   return { now, version, at, rates: new Map(pairs(reply, rest[0])), changes };
 }
 
-/** Some of all records. */
+/** A page of all records. */
 export interface RecordPage {
-  /** Where the next page begins; `'0'` after the last one. */
+  /** The cursor of the next page; `'0'` after the last one. */
   readonly cursor: string;
   readonly fields: readonly string[];
   /** The records of the fields, as JSON. */
   readonly values: readonly string[];
 }
 
-/** Separates the texts of a page, which hardly ever contain it. */
+/** Separates the texts of a page, which rarely contain this character. */
 export const SEPARATOR = '\0';
 
 /** Reads the reply to `page` with joined texts; `undefined` if some contain the separator. */
@@ -68,13 +68,13 @@ export function readChange(json: string): StoredChange | undefined {
   }
 }
 
-/** An override of a kind that only a later release knows is valid, too. */
+/** An override is also valid if only a later release knows its kind. */
 function isAddress(changed: unknown): boolean {
   const { kind, limit, key } = (changed ?? {}) as Partial<OverrideAddress>;
   return [kind, limit, key].every((part) => typeof part === 'string');
 }
 
-/** Whether this release knows the kind of a change. */
+/** Returns true if this release knows the kind of a change. */
 export function isKnownKind({ kind }: OverrideAddress): boolean {
   return Object.hasOwn(VALUE_FIELDS, kind);
 }

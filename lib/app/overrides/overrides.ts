@@ -25,25 +25,25 @@ import { MAX_CHANGES, type OverrideStore, WITHOUT_QUOTA } from './override-store
 import type { CurrentMode, CurrentRate, KeyOverrides, OverridePage, RecordedChange } from './override.js';
 import { readPatch, withPatch } from './rate-patch.js';
 
-/** The members of a mode change besides its value. */
+/** The other members of a mode change. */
 const OF_MODE = { kind: 'mode', ...WITHOUT_QUOTA } as const;
 
-/** The overrides to read at a time. */
+/** The number of overrides to read at a time. */
 const PAGE = 1000;
 
-/** How often to retry what other changes overtake. */
+/** The maximum number of attempts if other changes get in between. */
 const MAX_ATTEMPTS = 10;
 
 /** The outcome of undoing one change: the version of the undo, or the later change that prevents it. */
 export type Undone = { readonly version: number } | { readonly later: number } | 'unknown';
 
 /**
- * Overrides named limits while the app runs, and applies the overrides of other instances. Changes resolve to their version, or to
- * `undefined` if there was nothing to do. Where a change takes `lastVersion`, it does nothing unless that is the last one.
+ * Overrides named limits at run time, and applies the overrides of other instances. Changes resolve to their version, or to `undefined` if
+ * nothing had to change. A change with `lastVersion` is only made if that is still the last version.
  */
 @Injectable()
 export class Overrides {
-  /** Who is exempt from limits, and who is refused. */
+  /** Adds and removes list entries. */
   readonly lists: ListChanges;
   private readonly live: LiveOverrides;
 
@@ -60,7 +60,7 @@ export class Overrides {
     registry.onDefined = () => this.live.addNamedLimits();
   }
 
-  /** Resolves when the stored overrides are in force here, or could not be read. */
+  /** Resolves when the stored overrides have been applied, or could not be read. */
   async open(): Promise<void> {
     this.lists.checkConfigured();
     await this.store.watch();
@@ -71,7 +71,7 @@ export class Overrides {
     this.live.close();
   }
 
-  /** Puts the overrides and lists of a policy in force, and its changes to the limits in the registry. */
+  /** Applies the overrides and lists of a policy, and its changes to the limits in the registry. */
   takePolicy(policy: Policy): void {
     this.live.takePolicy(policy);
   }
@@ -164,8 +164,8 @@ export class Overrides {
   }
 
   /**
-   * Restores the state before all changes after a version. If others change something meanwhile, tries again; with the version of
-   * the last change that somebody has seen, resolves to `'overtaken'` then.
+   * Restores the state before all changes after a version. Retries if others change something at the same time, unless `seen` is given, the
+   * last version that the caller has seen: then it resolves to `'overtaken'`.
    */
   async rollback(version: number, options: unknown, seen?: number): Promise<boolean | 'overtaken'> {
     const location = 'LimiterService.rollback';
@@ -181,7 +181,7 @@ export class Overrides {
     });
   }
 
-  /** Restores what one change has changed to the state before it, unless a later one has changed the same. */
+  /** Restores the state before one change, unless a later one has affected the same overrides. */
   async undo(version: number, options: unknown): Promise<Undone> {
     const location = 'LimiterService.rollback';
     const cause = readRollbackOptions(options, location);
@@ -204,14 +204,17 @@ export class Overrides {
     return (await this.store.changes(1)).at(-1)?.version ?? 0;
   }
 
-  /** Makes a change that depends on the current overrides, with the version that it has to be made on. Calls it as `untilDone` does. */
+  /**
+   * Makes a change that depends on the current overrides. The function receives the last version, and is called again if others have
+   * changed something.
+   */
   async onLastVersion<T>(change: (lastVersion: number) => Promise<T | undefined>): Promise<T> {
     return this.untilDone(async () => change(await this.lastVersion()));
   }
 
   /**
-   * Calls a function again while it resolves to `undefined`: others changed something in between. Throws `RateLimitStoreError` if that
-   * keeps happening.
+   * Calls a function again while it resolves to `undefined`, which means that others changed something in between. Throws
+   * `RateLimitStoreError` if that keeps happening.
    */
   private async untilDone<T>(attempt: () => Promise<T | undefined>): Promise<T> {
     for (let attempts = 0; attempts < MAX_ATTEMPTS; attempts++) {
@@ -221,10 +224,7 @@ export class Overrides {
     throw new RateLimitStoreError(messages.rollbackOvertaken());
   }
 
-  /**
-   * Reads what is in force now. While the store cannot be read, the last known overrides stay in force; then resolves to the
-   * error.
-   */
+  /** Reads the current overrides. If the store cannot be read, the last known overrides stay in effect, and it resolves to the error. */
   async readIfPossible(): Promise<RateLimitStoreError | undefined> {
     try {
       await this.store.read();
@@ -235,7 +235,7 @@ export class Overrides {
     }
   }
 
-  /** All overrides as far as known here, limit by limit: that of all identities with an empty key, then those of keys. */
+  /** All locally known overrides, limit by limit: first that of all keys, whose key is empty, then those of single keys. */
   *inForce(): Iterable<KeyOverrides & { readonly limit: Rule }> {
     for (const overrides of this.live.ofLimits) {
       const limit = overrides.limit!.rule;
@@ -250,7 +250,7 @@ export class Overrides {
     }
   }
 
-  /** The rate and mode of a key of a limit as far as known here; `undefined` if the limit cannot be overridden. */
+  /** The locally known rate and mode for a key of a limit; `undefined` if the limit cannot be overridden. */
   known(limit: Rule, key?: string): { rate: CurrentRate; mode: CurrentMode } | undefined {
     const overrides = this.live.ofLimits.find((each) => each.limit!.rule === (limit.ofAll ?? limit));
     return overrides && { rate: overrides.currentRate(key), mode: overrides.currentMode(key) };

@@ -17,13 +17,13 @@ export function withPatch(definition: ExactLimit, patch: RatePatch): ExactLimit 
   return { ...definition, ...patch, ...beside } as ExactLimit;
 }
 
-/** Reads the options that a patch sets. Refuses options of no or another algorithm, and a patch that sets nothing. */
+/** Reads the options that a patch sets. Throws for options that the algorithm doesn't have, and for a patch that sets nothing. */
 export function readPatch({ algo }: ExactLimit, patch: unknown, location: string): RatePatch {
   const algorithm = algorithms.get(algo);
   const known = algorithm === undefined ? [] : changeableOf(algorithm);
   if (!isObject(patch)) throw new RateLimitConfigError(messages.wrongPatch(location, patch, known));
   const set = Object.fromEntries(Object.entries(patch).filter(([, value]) => value !== undefined));
-  // The patch is sent to other instances.
+  // A function can't be sent to other instances.
   if (typeof set['anchor'] === 'function') {
     throw new RateLimitConfigError(
       messages.wrongOption(location, 'anchor', set['anchor'], planMessages.fixedAnchorExpected()),
@@ -40,7 +40,7 @@ export function readPatch({ algo }: ExactLimit, patch: unknown, location: string
   return set;
 }
 
-/** The options that change with the rate of a limit. */
+/** The options that can be changed with the rate of a limit. */
 function changeableOf(algorithm: Algorithm): string[] {
   const rows = ownRows(optionsOf(algorithm));
   return Object.keys(rows).filter(

@@ -1,25 +1,25 @@
 import { isDamaged, type OverrideRecord, readRecord, type StoredRecord } from './override-record.js';
 
 const VERSION = '"version":';
-/** The most texts before a version to remember, and after each. */
+/** The maximum number of texts to keep, before a version and after it. */
 const MOST_STARTS = 1000;
 const MOST_ENDS = 8;
-/** Numbers with as many digits are exact. */
+/** Numbers with up to this many digits are exact. */
 const MOST_DIGITS = 15;
 
-/** Texts of records that differ in their version only. */
+/** Records whose texts differ only in the version. */
 interface Likeness {
-  /** What follows the version. */
+  /** The text after the version. */
   readonly end: string;
   readonly record: OverrideRecord;
 }
 
 /**
- * Reads many records. Most of them have the text of an earlier one but for the version: they are not parsed, and share with
- * it what they have in common.
+ * Reads many records efficiently. Most have the same text as an earlier one, apart from the version. These aren't parsed, and share their
+ * other members with the earlier record.
  */
 export class RecordReader {
-  /** By what precedes the version. */
+  /** By the text before the version. */
   private readonly known = new Map<string, Likeness[]>();
 
   read(json: string): StoredRecord {
@@ -41,7 +41,7 @@ export class RecordReader {
     const before = json.slice(0, start);
     const likes = this.known.get(before) ?? [];
     if (likes.length === MOST_ENDS || this.known.size === MOST_STARTS) return;
-    // Other members may have that name: the text with another version has to be a record with that version.
+    // Another member may have that name. So the text with a different version has to be a record with that version.
     const other = record.version + 1;
     const changed = readRecord(before + String(other) + end);
     if (isDamaged(changed) || changed.version !== other || before + String(record.version) + end !== json) return;
@@ -49,7 +49,7 @@ export class RecordReader {
   }
 }
 
-/** A record that differs from another one in its version only. */
+/** A record that differs from another one only in its version. */
 class LikeRecord implements OverrideRecord {
   constructor(
     private readonly like: OverrideRecord,
@@ -97,7 +97,7 @@ class LikeRecord implements OverrideRecord {
   }
 }
 
-/** The whole number in a part of a text, as JSON has it; `undefined` if that is something else. */
+/** The whole number in a part of a text, as JSON writes it; `undefined` if there is anything else. */
 function wholeNumber(text: string, start: number, end: number): number | undefined {
   const digits = end - start;
   if (digits < 1 || digits > MOST_DIGITS) return undefined;

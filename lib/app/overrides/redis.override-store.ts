@@ -28,17 +28,20 @@ import {
   type StoreState,
 } from './overrides-reply.js';
 
-/** How often to read if no message reports a change. */
+/** The time between reads if no message reports a change. */
 const READ_EVERY_MS = 30_000;
-/** How often to read while messages can't arrive. */
+/** The time between reads while messages can't arrive. */
 const POLL_EVERY_MS = 2000;
-/** After what time a failed first read is tried again, while the app starts. */
+/** The time until a failed first read is repeated, while the app starts. */
 const FIRST_RETRY_AFTER_MS = 20;
-/** How soon to read again after a failure. */
+/** The time until the next read after a failure. */
 const RETRY_AFTER_MS = 1000;
-/** How often to read all records again if more changed meanwhile than the history holds. */
+/** The maximum number of times that all records are read again because more of them changed in the meantime than the history covers. */
 const MAX_LOADS = 5;
-/** Reports no change. An instance sends it once it listens, to learn whether its Redis user may publish: the others use the same. */
+/**
+ * A message without a change. An instance sends it once it listens, to find out if its Redis user may publish. All instances use the same
+ * text.
+ */
 const PROBE = 'probe';
 
 export interface RedisOverrideStoreOptions {
@@ -47,8 +50,8 @@ export interface RedisOverrideStoreOptions {
 }
 
 /**
- * Keeps overrides on Redis. Each instance holds all of them: it reads them once, page by page. Then the channel delivers each
- * change, or it reads what it missed from the history.
+ * Stores overrides on Redis. Each instance has a copy of all of them. It reads them once, page by page. After that, each change arrives on
+ * the channel; missed changes are read from the history.
  */
 export class RedisOverrideStore implements OverrideStore {
   private readonly script: Script;
@@ -62,12 +65,12 @@ export class RedisOverrideStore implements OverrideStore {
   private reading: Promise<void> | undefined;
   private next: Promise<void> | undefined;
   private warned = false;
-  /** True from when the listener lost its connection or was refused, until it listens. */
+  /** True from the moment when the listener lost its connection or was rejected until it listens again. */
   private isDeaf = false;
-  /** True if Redis refuses to publish changes, so that other instances don't hear of them. */
+  /** True if Redis rejects publishing, so that other instances aren't notified of changes. */
   private isUnpublished = false;
   private warnedOfChannel = false;
-  /** True while the next read is further away than a poll. */
+  /** True while the next read is later than a poll would be. */
   private isWaitingLong = false;
   private closed = false;
 
@@ -85,7 +88,7 @@ export class RedisOverrideStore implements OverrideStore {
     this.onUpdate = onUpdate;
   }
 
-  /** Never rejects: an app starts without Redis, with its configured rates. */
+  /** Never rejects: an app also starts without Redis, with its configured rates. */
   async watch(): Promise<void> {
     const since = performance.now();
     const connected = await connect(this.client).then(
@@ -96,12 +99,12 @@ export class RedisOverrideStore implements OverrideStore {
     this.client.on('ready', this.refresh);
     const end = since + CONNECT_TIMEOUT_MS;
     const first = Promise.all([this.readFirst(connected ? end : -Infinity), this.listener.start()]);
-    // Without a connection, timers and the listener try again later.
+    // Without a connection, timers and the listener retry later.
     if (!connected) return;
     await withDeadline(first, end - performance.now()).catch(() => undefined);
   }
 
-  /** One read serves all calls that wait for it to start. */
+  /** One read serves all callers that wait for it to start. */
   read(): Promise<void> {
     if (this.reading === undefined) {
       this.reading = this.catchUp().finally(() => (this.reading = undefined));
@@ -126,7 +129,7 @@ export class RedisOverrideStore implements OverrideStore {
     const head = [this.keys[0]!, members({ by, reason }), MAX_CHANGES, lastVersion ?? '', members({ rollbackTo })];
     const { done, now, version, change } = await this.call(readChanged, operation, ...head.map(String), ...args);
     if (change !== undefined && !this.replica.hear(change, now)) await this.read();
-    // What another instance did instead is known here after this.
+    // After this read, the change that another instance made instead is known here.
     if (!done) await this.read();
     return done ? version : undefined;
   }
@@ -150,7 +153,7 @@ export class RedisOverrideStore implements OverrideStore {
 
   private readonly refresh = (): void => void this.update();
 
-  /** Applies a change at once if it follows the last known one; otherwise reads what was missed. */
+  /** Applies a change immediately if it follows the last known one; otherwise reads the missed ones. */
   private readonly hear = (message?: string): void => {
     if (this.closed || message === PROBE) return;
     if (message === undefined) {
@@ -161,7 +164,7 @@ export class RedisOverrideStore implements OverrideStore {
     if (change === undefined || !this.replica.hear(change, Math.floor(change.at / 1000))) this.refresh();
   };
 
-  /** Messages can't arrive from now on. */
+  /** Called when messages can no longer arrive. */
   private readonly deafen = (): void => {
     this.isDeaf = true;
     this.pollSoon();
@@ -177,7 +180,7 @@ export class RedisOverrideStore implements OverrideStore {
     logger.warn(messages.overridesNotWatched(this.keys[0]!, reason));
   };
 
-  /** Publishes nothing, to find out whether changes can be published. */
+  /** Publishes an empty message to find out if changes can be published. */
   private async probe(): Promise<void> {
     if (this.client.status !== 'ready') return;
     try {
@@ -191,7 +194,7 @@ export class RedisOverrideStore implements OverrideStore {
     }
   }
 
-  /** Reads the store now and again later: each read restarts the one timer. Resolves to `true` if a read soon after may succeed. */
+  /** Reads the store now and schedules the next read with the one timer. Resolves to `true` if a read soon after may succeed. */
   private async update(): Promise<boolean> {
     let nextMs: number | undefined;
     let mayRecover = false;
@@ -208,7 +211,7 @@ export class RedisOverrideStore implements OverrideStore {
     return mayRecover;
   }
 
-  /** Reads until it succeeds or the time is over: the nodes of a Cluster that has just connected may still close connections. */
+  /** Reads until it succeeds or the time is up: the nodes of a Cluster that has just connected may still close connections. */
   private async readFirst(end: number): Promise<void> {
     while ((await this.update()) && !this.closed && performance.now() < end) await sleep(FIRST_RETRY_AFTER_MS);
   }
@@ -219,7 +222,7 @@ export class RedisOverrideStore implements OverrideStore {
     if (!this.closed) this.timer = setTimeout(this.refresh, ms).unref();
   }
 
-  /** Reads the changes since the last known one, or everything if that is too long ago. */
+  /** Reads the changes since the last known one, or all records if that was too long ago. */
   private async catchUp(): Promise<void> {
     let state: StoreState;
     let result: 'done' | 'again' | 'load';
@@ -236,7 +239,7 @@ export class RedisOverrideStore implements OverrideStore {
     }
   }
 
-  /** Reads all records. Returns whether the history covers all that changed meanwhile. */
+  /** Reads all records. Resolves to true if the history covers all changes in the meantime. */
   private async loadAll(state: StoreState): Promise<boolean> {
     const loading = this.replica.load(state);
     if (state.version === 0) return loading.finish(state);
@@ -244,7 +247,7 @@ export class RedisOverrideStore implements OverrideStore {
     while (next !== undefined && !this.closed) {
       const page: RecordPage = await next;
       next = page.cursor === '0' ? undefined : this.page(page.cursor);
-      // The server scans the next page meanwhile.
+      // The server scans the next page at the same time.
       loading.add(page);
     }
     return this.closed || loading.finish(await this.state(loading.known));
@@ -254,7 +257,7 @@ export class RedisOverrideStore implements OverrideStore {
     const page = this.call(readJoinedPage, 'page', cursor, SEPARATOR).then(
       (joined) => joined ?? this.call(readPage, 'page', cursor),
     );
-    // Nobody waits for it if the store is closed meanwhile.
+    // If the store is closed in the meantime, nothing awaits the page.
     page.catch(() => undefined);
     return page;
   }
@@ -263,7 +266,7 @@ export class RedisOverrideStore implements OverrideStore {
     return this.call(readState, 'read', String(known?.version ?? -1), String(known?.at ?? 0));
   }
 
-  /** Warns of an error reply, once until the next successful read. Checks report failing connections. */
+  /** Warns about an error reply, once until the next successful read. Checks already report failing connections. */
   private warn(reason: unknown): void {
     if (this.warned || this.closed || !isErrorReply(reason)) return;
     this.warned = true;

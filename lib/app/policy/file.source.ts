@@ -9,16 +9,16 @@ import { Problems } from './problems.js';
 import { type PolicyReading, readPolicyInSlices } from './read-policy.js';
 import { MOST_BYTES, readText } from './read-text.js';
 
-/** The bytes of a file, or why it cannot be read. */
+/** The content of a file, or the reason why it cannot be read. */
 type Content = { readonly bytes: Buffer } | { readonly error: string };
 
 /**
- * A file. It is checked by name again and again, so it does not matter how it changes: whether it is written to, replaced, or
- * behind a symbolic link that is redirected. If two looks find different states, it is still being written.
+ * A policy in a file. The file is checked by name at regular intervals, so it may be changed in any way: written to, replaced, or reached
+ * through a symbolic link that is redirected. If two checks in a row find different states, it is still being written.
  */
 export class FilePolicySource implements PolicySource {
   readonly everyMs = 1000;
-  /** The stamp of the file when it was read, and at the last look. */
+  /** The stamp of the file when it was read, and at the last check. */
   private readStamp = '';
   private lastStamp = '';
   private digest = '';
@@ -47,7 +47,7 @@ export class FilePolicySource implements PolicySource {
     if (stamp === this.readStamp) return undefined;
     if (!isSettled) return 'changing';
     const content = await this.content();
-    // It has been written to after all.
+    // The file was written to in the meantime.
     if ((await stampOf(this.path)) !== stamp) return 'changing';
     this.readStamp = stamp;
     const digest = digestOf(content);
@@ -59,8 +59,8 @@ export class FilePolicySource implements PolicySource {
   close(): void {}
 
   /**
-   * Reads the file, if it is still in its folder, or where it was first: messages quote what is wrong in it, and whoever may
-   * write to the folder may not be allowed to read everything that the process can.
+   * Reads the file, if it is still in its folder or at its first real location. Messages quote the invalid parts of a file, and people who
+   * may write to the folder may not be allowed to read every file that the process can read.
    */
   private async content(): Promise<Content> {
     try {
@@ -90,7 +90,7 @@ function isWithin(file: string, folder: string): boolean {
   return path !== '' && !isAbsolute(path) && path.split(sep)[0] !== '..';
 }
 
-/** Identifies a version of a file without reading it: by inode, size and times. */
+/** Identifies a version of a file by inode, size and times, without reading it. */
 async function stampOf(path: string): Promise<string> {
   try {
     const { dev, ino, size, mtimeNs, ctimeNs } = await stat(path, { bigint: true });
@@ -100,14 +100,14 @@ async function stampOf(path: string): Promise<string> {
   }
 }
 
-/** Opening a pipe without a writer would block, and keep the process alive. Windows has no such flag. */
+/** Opening a pipe without a writer would block and keep the process alive. Windows doesn't have this flag. */
 const READ_AT_ONCE =
   constants.O_RDONLY |
   ((constants.O_NONBLOCK as number | undefined) ?? 0) |
-  // Its links have already been resolved.
+  // Links have already been resolved.
   ((constants.O_NOFOLLOW as number | undefined) ?? 0);
 
-/** Reads a file; stops once it is known to be too large. */
+/** Reads a file, but stops once it is known to be too large. */
 async function contentOf(path: string): Promise<Content> {
   try {
     const file = await open(path, READ_AT_ONCE);

@@ -6,11 +6,11 @@ import type { PolicySource } from './policy-source.js';
 import { Problems } from './problems.js';
 import { type PolicyReading, readPolicyInSlices } from './read-policy.js';
 
-/** A function that is called with a deadline. */
+/** A function that returns a policy, called with a deadline. */
 export class FunctionPolicySource implements PolicySource {
   readonly name = 'policy.source()';
   readonly everyMs = 30_000;
-  /** Ends the current call. */
+  /** Aborts the current call. */
   private asking: AbortController | undefined;
 
   constructor(
@@ -37,7 +37,7 @@ export class FunctionPolicySource implements PolicySource {
     this.asking?.abort();
   }
 
-  /** The result of the function, unless it takes too long. A later result is ignored. */
+  /** The result of the function, unless it takes too long. Later results are ignored. */
   private async answer(): Promise<unknown> {
     const asking = new AbortController();
     this.asking = asking;
@@ -51,7 +51,7 @@ export class FunctionPolicySource implements PolicySource {
       return await Promise.race([this.ask(signal), aborted]);
     } finally {
       clearTimeout(timer);
-      // If the function threw at once, the rejection by an abort would be unhandled.
+      // If the function threw synchronously, the rejection by an abort would be unhandled.
       this.asking = undefined;
     }
   }

@@ -38,7 +38,7 @@ export class PlainValue implements Located {
   }
 }
 
-/** Whether it is not a list, a `Map`, a date or the like, whose properties are meaningless. */
+/** Returns true for plain objects. The properties of a list, a `Map`, a date and the like have no meaning in a policy. */
 function isPlainObject(value: unknown): value is object {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
   return Object.prototype.toString.call(value) === '[object Object]';

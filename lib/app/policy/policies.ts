@@ -19,10 +19,10 @@ import type { Rule } from '../rules/rule.js';
 import { reasonOf } from '../../engine/util/reason-of.js';
 import type { PolicySource } from './policy-source.js';
 
-/** When to check again a file that is being written, in milliseconds. */
+/** The time until a file that is being written is checked again, in milliseconds. */
 const SETTLE_MS = 200;
 
-/** Checks a source again and again, one look at a time. */
+/** Checks a source at regular intervals, one check at a time. */
 class PolicyWatch {
   private timer: NodeJS.Timeout | undefined;
   private closed = false;
@@ -53,7 +53,7 @@ class PolicyWatch {
       if (this.closed) return;
       if (found !== undefined && found !== 'changing') await this.onReading(found);
     } catch (error) {
-      // Whatever it is, the next version may be right.
+      // Any error is reported, since the next version may be valid.
       const message = policyMessages.unreadable(reasonOf(error));
       await this.onReading({ problems: [{ file: this.source.name, path: '', message }] });
     }
@@ -61,12 +61,12 @@ class PolicyWatch {
   }
 }
 
-/** Puts versions of a policy in force, each as a whole or not at all. */
+/** Applies versions of a policy, each completely or not at all. */
 @Injectable()
 export class Policies {
   private readonly watching: PolicyWatch | undefined;
   private isClosed = false;
-  /** The message logged about the last version, if it was refused. */
+  /** The message logged about the last version, if it was rejected. */
   private refused: string | undefined;
   private knowsRoutes = false;
 
@@ -81,20 +81,20 @@ export class Policies {
     this.watching = new PolicyWatch(settings.source, settings.everyMs, (reading) => this.hearInSlices(reading));
   }
 
-  /** Puts the first version in force, once all limits of code are known. Throws `RateLimitConfigError`. */
+  /** Applies the first version, once all limits in code are known. Throws `RateLimitConfigError`. */
   begin(): void {
     const problems = this.current === undefined ? [] : allAtOnce(this.take(this.current));
     if (problems.length > 0) throw new RateLimitConfigError(policyMessages.refused(problems));
   }
 
-  /** Refuses keys that no limit can count by, once the limits of all routes are known. Throws `RateLimitConfigError`. */
+  /** Throws `RateLimitConfigError` for keys that no limit can have, once the limits of all routes are known. */
   check(): void {
     this.knowsRoutes = true;
     const problems = this.current === undefined ? [] : keyProblems(this.current, this.registry);
     if (problems.length > 0) throw new RateLimitConfigError(policyMessages.refused(problems));
   }
 
-  /** Watches for further versions from now on. */
+  /** Starts watching for further versions. */
   watch(): void {
     this.watching?.start();
   }
@@ -105,12 +105,12 @@ export class Policies {
     this.settings?.source.close();
   }
 
-  /** Puts a version in force, or logs once why not. */
+  /** Applies a version, or logs once why it can't be applied. */
   hear(reading: PolicyReading): void {
     allAtOnce(this.heard(reading));
   }
 
-  /** The same, in slices between which the rest of the process has its turn. */
+  /** The same in slices, between which the rest of the process runs. */
   async hearInSlices(reading: PolicyReading): Promise<void> {
     await inSlices(this.heard(reading));
   }
@@ -138,14 +138,14 @@ export class Policies {
     const { named } = registry;
     let change = new PolicyChange(policy, registry, compiler);
     yield* change.work();
-    // Limits may have come meanwhile, for instance with a module that is loaded late.
+    // More limits may exist by now, for example from a module that is loaded lazily.
     if (!isSame(named, registry.named)) {
       change = new PolicyChange(policy, registry, compiler);
       allAtOnce(change.work());
     }
     const problems = [...change.problems, ...(this.knowsRoutes ? keyProblems(policy, registry) : [])];
     if (problems.length > 0 || this.isClosed) return problems;
-    // No request is decided in between.
+    // Both steps are synchronous, so no request is decided in between.
     change.apply();
     this.overrides.takePolicy(policy);
     this.current = policy;
@@ -163,12 +163,12 @@ function isSame(before: readonly NamedLimit[], now: readonly NamedLimit[]): bool
   return before.length === now.length && before.every((limit, index) => limit === now[index]);
 }
 
-/** Whether two versions are the same, including their lines, which messages name. */
+/** Returns true if two versions are equal, including their line numbers, which appear in messages. */
 function saysTheSame(one: Policy, other: Policy | undefined): boolean {
   return isDeepStrictEqual(one, other);
 }
 
-/** Finds keys and identities of a policy that no limit can count, each with its place, once the limits of code and routes are known. */
+/** Returns a problem with its place for each key in a policy that no limit can have, once the limits in code and on routes are known. */
 function keyProblems({ overrides, lists }: Policy, registry: LimitRegistry): string[] {
   const rules = new Map(registry.named.map(({ rule }) => [rule.name, rule]));
   const inUse = registry.keysInUse;
@@ -176,7 +176,7 @@ function keyProblems({ overrides, lists }: Policy, registry: LimitRegistry): str
   const add = (place: string, expected: string | undefined) => {
     if (expected !== undefined) problems.push(`${place}: ${policyMessages.impossibleKey(expected)}`);
   };
-  // A limit that only this version of the policy has is on no route yet.
+  // A limit that only this version of the policy defines isn't used by any route yet.
   const ofLimit = (place: string, rule: Rule | undefined, key: string) => {
     if (rule !== undefined) add(place, key.endsWith('*') ? patternProblem(rule, key) : keyProblem(rule, key));
   };

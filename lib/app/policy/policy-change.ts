@@ -13,15 +13,15 @@ import type { RuleCompiler } from '../rules/rule-compiler.js';
 import { withPolicy } from '../rules/with-policy.js';
 import type { Steps } from './slices.js';
 
-/** The common options that change while the app runs: they are of the compiled limit, not of the rule. */
+/** The common options that can change at run time. They belong to the compiled limit, not to the rule. */
 const LIVE: readonly string[] = commonOptionsThat(({ live }) => live !== undefined);
 
-/** The changes that a version of a policy makes to an app's limits. Working them out changes nothing. */
+/** The changes that a version of a policy makes to an app's limits. They are computed first and applied separately. */
 export class PolicyChange {
-  /** What is wrong with it, each with its place. */
+  /** The problems of this version, each with its place. */
   readonly problems: string[] = [];
   private readonly versions = new Map<NamedLimit, LimitVersion>();
-  /** Limits that no code defines. */
+  /** Limits that code does not define. */
   private readonly added = new Map<string, AddedLimit>();
 
   constructor(
@@ -30,7 +30,7 @@ export class PolicyChange {
     private readonly compiler: RuleCompiler,
   ) {}
 
-  /** Works it out. Done in slices, it fits the registry only if this has the same limits at the end. */
+  /** Computes the changes. If this is done in slices, they are only valid if the registry still has the same limits afterwards. */
   *work(): Steps<void> {
     const { policy, registry } = this;
     const byName = new Map(registry.named.map((limit) => [limit.rule.name, limit]));
@@ -71,7 +71,7 @@ export class PolicyChange {
     if (rule !== undefined) this.versions.set(limit, { definition, limit: rule.configured, policy });
   }
 
-  /** Refuses changes that a rule cannot make while the app runs. Returns whether there were any. */
+  /** Reports changes that a rule cannot make at run time. Returns true if there were any. */
   private refuseRestarts(
     first: LimitDefinition,
     definition: LimitDefinition,
@@ -82,7 +82,7 @@ export class PolicyChange {
     const changed = [...new Set([...Object.keys(before!), ...Object.keys(after!)])].filter(
       (option) => !live.includes(option) && !isDeepStrictEqual(before![option], after![option]),
     );
-    // Another algorithm has other options, so only the algorithm is reported.
+    // Another algorithm has different options, so only the algorithm is reported.
     for (const option of changed.includes('algo') ? ['algo'] : changed) {
       const place = policy?.places.get(option) ?? policy?.place ?? this.policy.name;
       this.problems.push(`${place}: ${policyMessages.needsRestart(option, after![option], before![option])}`);
@@ -101,7 +101,7 @@ export class PolicyChange {
     if (rule !== undefined) this.added.set(name, { policy, rule });
   }
 
-  /** Whether a new limit is within an existing one, if it is within any. Reports it if not. */
+  /** Returns true if a new limit's parent exists, or if it has none; otherwise reports it. */
   private isWithinKnown({ within }: ExactLimit, place: string): boolean {
     if (within === undefined || this.registry.has(within)) return true;
     this.problems.push(withinMessages.unknownParent(place, within, this.registry.names));
@@ -115,13 +115,13 @@ export class PolicyChange {
     const added = this.policy.limits.get(name);
     const version = limit === undefined ? undefined : this.versions.get(limit);
     const definition = version?.definition ?? (this.added.has(name) ? (added?.options as LimitDefinition) : undefined);
-    // Mistakes in the limit itself have been reported.
+    // Errors in the limit itself have been reported.
     if (definition === undefined || patch === undefined) return;
     const declaration = limit?.declaration ?? { namespace: '', name };
     this.compile(() => withPatch(definition, readPatch(definition, patch, place)), { ...declaration, location: place });
   }
 
-  /** Refuses settings for no limit. */
+  /** Reports settings for a limit that does not exist. */
   private checkLimit(name: string, place: string, byName: ReadonlyMap<string, NamedLimit>): boolean {
     if (byName.has(name) || this.policy.limits.has(name)) return true;
     this.problems.push(`${place}: ${policyMessages.unknownLimit(name, [...byName.keys()])}`);

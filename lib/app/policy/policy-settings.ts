@@ -18,7 +18,7 @@ const LONGEST_TIMEOUT_MS = 3_600_000;
 /** The option `policy`, read and checked. */
 export interface PolicySettings {
   readonly source: PolicySource;
-  /** The time between two looks, in milliseconds; `undefined` if the source is read once. */
+  /** The time between two checks, in milliseconds; `undefined` if the source is read once. */
   readonly everyMs: number | undefined;
 }
 

@@ -4,14 +4,14 @@ import type { PolicyReading } from './read-policy.js';
 export interface PolicySource {
   /** For messages. */
   readonly name: string;
-  /** The default time between two looks, in milliseconds. */
+  /** The default time between two checks, in milliseconds. */
   readonly everyMs: number;
   /** Reads the current version. */
   read(): Promise<PolicyReading>;
   /**
-   * Checks whether the source has changed since the last read: `undefined` if not, `'changing'` if it must be checked again soon.
+   * Checks if the source has changed since the last read: `undefined` if not, `'changing'` if it must be checked again soon.
    */
   look(): Promise<PolicyReading | 'changing' | undefined>;
-  /** Ends the current read. */
+  /** Aborts the current read. */
   close(): void;
 }

@@ -1,6 +1,6 @@
 import { type Place, showPlace } from './located.js';
 
-/** A mistake in a policy. */
+/** An error in a policy. */
 export interface PolicyProblem {
   /** The source. */
   readonly file: string;
@@ -11,10 +11,10 @@ export interface PolicyProblem {
   readonly message: string;
 }
 
-/** The most problems of one policy to report. */
+/** The maximum number of problems to report per policy. */
 const MOST = 100;
 
-/** The mistakes in a policy, in the order in which they were found. */
+/** The problems of a policy, in the order in which they were found. */
 export class Problems {
   readonly list: PolicyProblem[] = [];
   /** The places of the problems, without their parts. */
@@ -24,7 +24,7 @@ export class Problems {
     readonly column: number | undefined;
   }[] = [];
 
-  /** The same in the order of their lines. */
+  /** The problems in the order of their lines. */
   get inOrder(): PolicyProblem[] {
     const at = ({ line = 0, column = 0 }: PolicyProblem) => line * 1e6 + column;
     return this.list.toSorted((one, other) => at(one) - at(other));
@@ -32,7 +32,7 @@ export class Problems {
 
   /** `within` is the part of the place that the message is about, such as `.rate`. */
   add({ name, line, column, path }: Place, message: string, within = ''): void {
-    // Only the first one of each place, which causes the others.
+    // Only the first problem of a place is kept, because it causes the others.
     const isKnown = this.known.some((known) => known.path === path && known.line === line && known.column === column);
     if (isKnown || this.list.length === MOST) return;
     const at = line === undefined ? {} : { line, column: column ?? 1 };

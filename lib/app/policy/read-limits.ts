@@ -19,13 +19,13 @@ import { readOption } from './read-option.js';
 import type { Steps } from './slices.js';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
 
-/** Refuses an invalid name of a limit. */
+/** Reports an invalid limit name. */
 export function checkName(name: string, place: Place, problems: Problems): void {
   if (!limitName.isValid(name))
     problems.add(place, policyMessages.wrongValue(`the name ${show(name)}`, limitName.expected));
 }
 
-/** Reads the limits of a policy. Mistakes are left out, and added to the problems. */
+/** Reads the limits of a policy. Invalid ones are left out and reported as problems. */
 export function* readLimits(value: Located, problems: Problems): Steps<Map<string, PolicyLimit>> {
   const limits = new Map<string, PolicyLimit>();
   const { entries } = value;
@@ -60,10 +60,10 @@ function readLimit(value: Located, at: Place, name: string, problems: Problems):
       read.set(entry.name, readOption(entry.value, policyOptions[entry.name]!.kind, problems));
   }
   if (problems.list.length > before) return undefined;
-  // `null` overrides what the limit in code has.
+  // `null` removes an option that the limit in code has.
   for (const [option, value] of read) if (value === null) read.set(option, undefined);
   const { mode, ...options } = Object.fromEntries(read) as Partial<ExactLimit> & { mode?: LimitMode };
-  // What is forgotten may be the blocks of the limit in code.
+  // `forgetAfter` may refer to the `blockFor` of the limit in code.
   if (options.blockFor !== undefined) attempt(at, problems, (location) => blockTerms(options, location));
   if (options.algo !== undefined) tryAlone(options as ExactLimit, name, { at, entries }, problems);
   else attempt(at, problems, (location) => checkFeatures(options, undefined, location));
@@ -72,14 +72,14 @@ function readLimit(value: Located, at: Place, name: string, problems: Problems):
   return { options: options as Partial<ExactLimit>, mode, place: showPlace(at), places };
 }
 
-/** What determines which options are possible together. */
+/** The rules that determine which options can be combined. */
 interface Company {
   readonly rows: OptionRows;
-  /** The algorithm whose options they are; `undefined` for that of a limit that the policy does not show. */
+  /** The algorithm that the options belong to; `undefined` if the policy replaces options of a limit without naming its algorithm. */
   readonly algorithm: Algorithm | undefined;
 }
 
-/** Refuses unknown options, options of other algorithms, and combinations that no algorithm has; also in options of an option. */
+/** Reports unknown options, options of other algorithms and invalid combinations, including those in nested options. */
 export function refuseForeignOptions(
   entries: readonly LocatedEntry[],
   place: Place,
@@ -118,13 +118,13 @@ function has(algorithm: Algorithm, option: string): boolean {
   return Object.hasOwn(optionsOf(algorithm), option);
 }
 
-/** The place of a limit, and what it says. */
+/** The place of a limit, and its entries. */
 interface LimitPlaces {
   readonly at: Place;
   readonly entries: readonly LocatedEntry[];
 }
 
-/** Compiles a limit as far as possible without an app, and adds what does not fit together to the problems. */
+/** Compiles a limit as far as possible without an app, and reports options that can't be combined. */
 export function tryAlone(definition: ExactLimit, name: string, { at, entries }: LimitPlaces, problems: Problems): void {
   const option = secondVersion?.option;
   const limit = attempt(at, problems, (location) => {
@@ -149,8 +149,8 @@ export function tryAlone(definition: ExactLimit, name: string, { at, entries }: 
 }
 
 /**
- * Calls a function that may throw `RateLimitConfigError`, with a location, and adds the error as a problem of that place.
- * Messages may name something within the location.
+ * Calls a function that may throw `RateLimitConfigError`, with a location, and reports the error as a problem of that place. Messages may
+ * refer to a part of the location.
  */
 function attempt<T>(
   place: Place,
@@ -169,10 +169,10 @@ function attempt<T>(
   }
 }
 
-/** The part of a location that a message is about, and the rest of the message: `.rate: expected ...`. */
+/** Matches the part of a location that a message refers to, and the rest of the message: `.rate: expected ...`. */
 const OF_PART = /^(.*?): (.*)$/s;
 
-/** The part of a location, without the beginning that the path of the place already ends with. */
+/** The part of a location without the beginning that repeats the end of the place's path. */
 function withoutEnd(within: string | undefined, path: string): string | undefined {
   const steps = within?.match(/\.[^.[]+|\[[^\]]*\]/g) ?? [];
   const known = steps

@@ -55,7 +55,7 @@ function* readList(
   known: Map<string, PolicyListEntry>,
   problems: Problems,
 ): Steps<void> {
-  // An empty list, for example after its last line was removed.
+  // The list is empty, for example because its last line was removed.
   if (value.value === null) return;
   const { items } = value;
   if (items === undefined) problems.add(value.place, policyMessages.wrongValue(value.shown, 'a list of entries'));
@@ -91,7 +91,7 @@ function readEntry(
       if (limitName.isValid(value.value)) limit = value.value as string;
       else wrong(`a limit's name: ${limitName.expected}`);
     } else if (name === 'reason') {
-      // A folded text of YAML ends with a line feed.
+      // A folded text in YAML ends with a line feed.
       const text = typeof value.value === 'string' ? value.value.replace(/\n$/, '') : value.value;
       if (isCauseText(text)) reason = text;
       else wrong(CAUSE_EXPECTED);

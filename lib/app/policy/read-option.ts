@@ -4,7 +4,7 @@ import { type OptionKind, type OptionRows, requiredOf } from '../../engine/optio
 import type { Located } from './located.js';
 import type { Problems } from './problems.js';
 
-/** Reads the value of an option; returns anything, and adds a problem, if it is wrong. */
+/** Reads the value of an option. If it is invalid, adds a problem; the result is meaningless then. */
 export function readOption(value: Located, kind: OptionKind, problems: Problems): unknown {
   const before = problems.list.length;
   const read = readParts(value, kind, problems);
@@ -23,7 +23,7 @@ function readParts(value: Located, { each, named, options }: OptionKind, problem
   return Object.fromEntries(entries.map((entry) => [entry.name, readOption(entry.value, named, problems)]));
 }
 
-/** What is no object of a policy may be one of code, such as a map. */
+/** A value that isn't an object in the policy may be one in code, such as a map. */
 function isValid({ entries }: Located, read: unknown, { options, or, isValid: isWhole }: OptionKind): boolean {
   return options === undefined || entries !== undefined ? isWhole(read) : or?.isValid(read) === true;
 }

@@ -19,7 +19,7 @@ const KEY_EXPECTED =
   `${LONGEST_KEY} characters`;
 const EXPECTED = 'an object of what an override replaces, such as { rate: 5000 }';
 
-/** Reads the overrides of a policy: by the name of their limit, and by key. `limits` are those of the same policy. */
+/** Reads the overrides of a policy by limit name and key. `limits` are those of the same policy. */
 export function* readOverrides(
   value: Located,
   limits: ReadonlyMap<string, PolicyLimit>,

@@ -39,18 +39,18 @@ const SECTIONS = new Map<string, Section>([
   ],
 ]);
 
-/** A key that editors read. */
+/** A key that is meant for editors. */
 const OF_EDITORS = '$schema';
 
 /** The result of reading a source: a policy that is valid as a whole, or its problems. */
 export type PolicyReading = { readonly policy: Policy } | { readonly problems: readonly PolicyProblem[] };
 
-/** Reads a policy as a whole. Without a value, the problems say why there is none. */
+/** Reads a policy as a whole. If `value` is undefined, the problems contain the reason. */
 export function readPolicy(name: string, value: Located | undefined, problems: Problems): PolicyReading {
   return allAtOnce(reading(name, value, problems));
 }
 
-/** The same, in slices between which the rest of the process has its turn. */
+/** The same in slices, between which the rest of the process runs. */
 export function readPolicyInSlices(
   name: string,
   value: Located | undefined,
@@ -80,7 +80,7 @@ function* readSections(value: Located, draft: Draft, problems: Problems): Steps<
   }
   for (const [name, read] of SECTIONS) {
     const section = entries.find((entry) => entry.name === name)?.value;
-    // An empty section, for example after its last line was removed.
+    // The section is empty, for example because its last line was removed.
     if (section !== undefined && section.value !== null) yield* read(section, draft, problems);
   }
 }

@@ -17,7 +17,7 @@ import { listEntrySchema, listsSchema } from './read-lists.js';
 const NAMES = limitName.schema;
 const KEYS = { type: 'string', pattern: '^([^*]+[*]?)$', maxLength: LONGEST_KEY };
 
-/** The JSON Schema of policies, for editors: `limits.schema.json` in the package. It allows whatever the reader accepts. */
+/** The JSON Schema of policies for editors, `limits.schema.json` in the package. It accepts every policy that the reader accepts. */
 export function policySchema(): JsonSchema {
   return {
     $schema: 'http://json-schema.org/draft-07/schema#',
@@ -81,7 +81,7 @@ function schemaOf({ schema, options, or, mayBeEmpty, isOfAlgorithm }: OptionKind
   return or?.schema === undefined ? own : { anyOf: [or.schema, own] };
 }
 
-/** The options that a limit of an algorithm has, and those that it cannot have. */
+/** The options that limits of an algorithm support, and those that they don't. */
 function limitOf(algo: string): JsonSchema {
   const algorithm = algorithms.get(algo)!;
   const own = optionsOf(algorithm);

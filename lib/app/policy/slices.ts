@@ -1,10 +1,10 @@
-/** Something long that is done in steps: it yields after each. */
+/** A long task in steps: it yields after each of them. */
 export type Steps<T> = Generator<void, T>;
 
-/** Steps to do before the rest of the process gets its turn: a limit takes a tenth of a millisecond. */
+/** The number of steps to run before the rest of the process gets its turn. Reading a limit takes a tenth of a millisecond. */
 export const STEPS_A_TURN = 20;
 
-/** Does all steps at once. */
+/** Runs all steps synchronously. */
 export function allAtOnce<T>(steps: Steps<T>): T {
   for (;;) {
     const step = steps.next();
@@ -12,7 +12,7 @@ export function allAtOnce<T>(steps: Steps<T>): T {
   }
 }
 
-/** Does a few steps in each turn of the event loop. */
+/** Runs a few steps per turn of the event loop. */
 export async function inSlices<T>(steps: Steps<T>): Promise<T> {
   for (let done = 1; ; done++) {
     const step = steps.next();

@@ -7,15 +7,15 @@ import type { Problems } from './problems.js';
 type Yaml = typeof import('yaml');
 
 /**
- * How deeply objects and lists may be nested: a policy has five levels. Much deeper nesting would exhaust the stack, which may
- * kill the process.
+ * The maximum nesting of objects and lists. A policy has five levels; much deeper nesting would overflow the stack, which may terminate the
+ * process.
  */
 const MOST_LEVELS = 64;
 
-/** Lexemes to read before the rest of the process gets its turn: a millisecond or two. */
+/** The number of lexemes to read before the rest of the process gets its turn, which takes a millisecond or two. */
 const LEXEMES_A_TURN = 1000;
 
-/** Reads the tokens of a text, a part at a time; `undefined` if it is nested too deeply. */
+/** Reads the tokens of a text in slices; `undefined` if it is nested too deeply. */
 async function tokensOf(
   { Lexer, Parser }: Pick<Yaml, 'Lexer' | 'Parser'>,
   text: string,
@@ -42,7 +42,7 @@ export interface YamlFile {
   readonly problems: Problems;
 }
 
-/** Something that no option accepts, and not `undefined`, which would be a missing option. */
+/** A value that no option accepts. It isn't `undefined`, which would mean a missing option. */
 const NO_VALUE = Symbol('no value');
 
 /** A value in a YAML or JSON file. Anchors, aliases, tags and duplicate names are problems. */
@@ -55,7 +55,7 @@ export class YamlValue implements Located {
     node: Node | null,
     private readonly file: YamlFile,
     path: string,
-    /** The place where a missing value would be. */
+    /** The place to report if the value is missing. */
     fallback: Place = placeOf(file, 0, path),
   ) {
     const { yaml } = file;
@@ -99,10 +99,7 @@ export class YamlValue implements Located {
   }
 }
 
-/**
- * Parses a YAML text, or a JSON text, which is a subset of YAML. Returns `undefined` if it is neither, and adds what is wrong to
- * the problems.
- */
+/** Parses YAML or JSON, which is a subset of YAML. Returns `undefined` if the text is neither, and reports the problems. */
 export async function parseYaml(
   name: string,
   text: string,
@@ -120,13 +117,13 @@ export async function parseYaml(
   const composer = new yaml.Composer({
     version: '1.2',
     schema: 'core',
-    // Each pair of names is compared with all before it: a long file would take minutes.
+    // The parser compares each name with all before it, which would take minutes for a long file.
     uniqueKeys: false,
     merge: false,
     prettyErrors: false,
   });
   const documents = composer.compose(tokens, true, text.length) as Iterator<Document.Parsed>;
-  // There always is one.
+  // A text always contains at least one document.
   const document = documents.next().value as Document.Parsed;
   const another = documents.next().value as Document.Parsed | undefined;
   const [error] = document.errors;
@@ -154,7 +151,7 @@ export async function parseYaml(
   return new YamlValue(document.contents, file, '');
 }
 
-/** The first node that JSON does not have. Anything but nodes, such as comments, is left to `JSON.parse`. */
+/** The first node that JSON does not support. Everything else, such as comments, is left to `JSON.parse`. */
 function notOfJson(document: Document.Parsed, { visit }: Yaml): Node | undefined {
   let found: Node | undefined;
   const find = (node: Node) => {
@@ -177,7 +174,7 @@ export function placeOf({ name, lines }: Pick<YamlFile, 'name' | 'lines'>, offse
   return line === 0 ? { name, path } : { name, path, line, column: col };
 }
 
-/** Whether a node is accepted; adds a problem if it is not. */
+/** Returns true if a node is accepted; otherwise adds a problem. */
 function isPlain(node: Node, place: Place, { yaml, problems }: YamlFile): boolean {
   if (yaml.isAlias(node) || (node as { anchor?: string }).anchor !== undefined) {
     problems.add(place, policyMessages.noAnchors());

@@ -6,13 +6,13 @@ import type { Rule } from './rule.js';
 /** Maximum nesting depth. */
 const MOST_LEVELS = 8;
 
-/** Finds the limits that others are within. */
+/** Looks up the rules of defined limits. */
 export interface DefinedRules {
   readonly names: readonly string[];
   find(name: string): Rule | undefined;
 }
 
-/** The rules of all limits that a limit is within, its parent first. Throws `RateLimitConfigError`. */
+/** The rules of all ancestors of a limit, its parent first. Throws `RateLimitConfigError`. */
 export function ancestorsOf(rule: Rule, defined: DefinedRules, location: string): readonly Rule[] {
   const chain = [rule];
   for (let child = rule; child.configured.parent !== undefined; child = chain.at(-1)!) {
@@ -33,7 +33,7 @@ export function ancestorsOf(rule: Rule, defined: DefinedRules, location: string)
   return chain.slice(1);
 }
 
-/** Refuses a limit whose units cannot be charged together with those of limits within it. */
+/** Throws if the parent's units cannot be charged together with those of its children. */
 function refuseParent(child: Rule, { configured: parent, name, settings }: Rule, location: string): void {
   const { configured: own } = child;
   if (parent.adapts) {
@@ -42,7 +42,7 @@ function refuseParent(child: Rule, { configured: parent, name, settings }: Rule,
   if (settings.childless !== undefined) {
     throw new RateLimitConfigError(withinMessages.parentWith(location, name, settings.childless));
   }
-  // What is charged by an estimate has to be settled by the level itself.
+  // An estimate is settled for each level by its own cost.
   if (child.settings.measure !== undefined && !settings.hasCost) {
     throw new RateLimitConfigError(withinMessages.parentWithoutCost(location, child.name, name));
   }
@@ -54,7 +54,7 @@ function refuseParent(child: Rule, { configured: parent, name, settings }: Rule,
   }
 }
 
-/** Refuses to make a plan of a limit that others are within. */
+/** Throws if a limit with children becomes a plan. */
 export function refusePlanOfParent({ name, planOption }: CompiledLimit, location: string): void {
   if (planOption === undefined) return;
   throw new RateLimitConfigError(withinMessages.hasOthersWithin(location, name, planOption));

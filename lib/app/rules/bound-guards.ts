@@ -1,23 +1,23 @@
 /**
- * Marks our own guards, which set no user: `true` if the guard checks, `'follows'` if it only continues a check, and `'shared'` if
- * it checks in apps that bind a guard to all routes.
+ * Marks this library's guards, which never set a user: `true` if the guard checks limits, `'follows'` if it only continues a check, and
+ * `'shared'` if it checks limits in apps that bind a guard to all routes.
  */
 export const OWN_GUARD = 'nestjs-sluice:guard';
 
 /** The metadata key of `@UseGuards`, in Nest 11 and 12. */
 export const GUARDS = '__guards__';
 
-/** Whether a class or handler has guards of its own that may set a user. */
+/** Returns true if a class or handler has guards of the app, which may set a user. */
 export function bindsOtherGuard(target: object): boolean {
   return boundGuards(target).some((guard) => markOf(guard) === undefined);
 }
 
-/** Whether our own guard is bound to a class or handler itself. */
+/** Returns true if `RateLimitGuard` is bound to the class or handler itself. */
 export function bindsOwnGuard(target: object): boolean {
   return boundGuards(target).some(isOwnGuard);
 }
 
-/** Whether a class or handler has a guard whose checks the interceptor has to follow. */
+/** Returns true if a class or handler has a guard whose checks the interceptor has to continue. */
 export function bindsCheckingGuard(target: object): boolean {
   return boundGuards(target).some((guard) => isOwnGuard(guard) || markOf(guard) === 'shared');
 }
@@ -27,7 +27,7 @@ export function boundGuards(target: object): readonly object[] {
   return (Reflect.getMetadata(GUARDS, target) as object[] | undefined) ?? [];
 }
 
-/** Whether a guard is ours, or a subclass of it in the app. */
+/** Returns true for `RateLimitGuard` and subclasses of it. */
 export function isOwnGuard(guard: object): boolean {
   return markOf(guard) === true;
 }

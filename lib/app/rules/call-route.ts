@@ -15,14 +15,14 @@ interface RoutedRequest {
   readonly routeOptions?: { readonly url?: unknown };
 }
 
-/** What GraphQL knows of a field that is resolved. */
+/** The part of GraphQL's resolve info that describes a field. */
 interface FieldInfo {
   readonly fieldName?: unknown;
   readonly parentType?: { readonly name?: unknown };
   readonly operation?: { readonly operation?: unknown };
 }
 
-/** The route of a call; `undefined` if its handler is not known yet. `paths` makes those that requests do not say. */
+/** The route of a call; `undefined` if its handler is not known yet. `paths` derives the path if the request doesn't contain it. */
 export function routeOf(context: ExecutionContext, paths?: RoutePaths): RequestRoute | undefined {
   const handler = context.getHandler() as Function | null;
   const type = context.getClass() as HandlerClass | null;
@@ -54,7 +54,7 @@ function httpRoute(
 }
 
 function fieldRoute(args: readonly unknown[], type: Function, handler: Function): RequestRoute {
-  // The last argument but for abstract types, which come after it.
+  // The info is the last argument, except for abstract types, which come after it.
   const infos = args.map((each) => asObject<FieldInfo>(each));
   const info = infos.findLast((each) => typeof each?.fieldName === 'string');
   const method = info?.operation?.operation;

@@ -4,7 +4,7 @@ import type { LimitDefaults, LimitDefinition } from '../config/limit-definition.
 import { bare } from '../../engine/util/objects.js';
 import { givenOptions } from '../../engine/options/values.js';
 
-/** Reads the options of a limit, and the app's defaults for those it does not set. Throws `RateLimitConfigError`. */
+/** Reads the options of a limit; the app's defaults fill in those it does not set. Throws `RateLimitConfigError`. */
 export function commonOptions(
   definition: LimitDefinition,
   defaults: LimitDefaults,
@@ -15,12 +15,12 @@ export function commonOptions(
   return common;
 }
 
-/** The other options, which the algorithm reads. */
+/** The remaining options, which the algorithm reads. */
 export function algorithmOptions(definition: LimitDefinition): AlgorithmOptions {
   const own = Object.entries(definition)
-    // An algorithm may have an option of its own by the name of a common one.
+    // An algorithm may have an option with the name of a common one.
     .filter(([option]) => !isCommon(option) || ownOption(definition.algo, option))
-    // Equal dates make equal limits.
+    // Compared by their time, so that limits with equal dates are equal.
     .map(([option, value]: [string, unknown]) => [option, value instanceof Date ? value.getTime() : value]);
   return bare(Object.fromEntries(own) as unknown as AlgorithmOptions);
 }
@@ -33,7 +33,7 @@ function withDefaults(definition: LimitDefinition, defaults: LimitDefaults): All
     ([option]) =>
       own[option as keyof LimitDefaults] === undefined &&
       isDefault(option, algorithm) &&
-      // Without a list of `blockFor` there is nothing to forget.
+      // `forgetAfter` only has an effect if `blockFor` is a list.
       !(option === 'forgetAfter' && hasOneBlock),
   );
   return Object.assign(own, Object.fromEntries(left));

@@ -1,26 +1,26 @@
 import type { RateFunction } from '../config/limits-by-request.js';
 import type { CarryOver } from '../../engine/limits/compiled-limit.js';
 
-/** Where and how a limit is declared. */
+/** The declaration of a limit: its place and properties. */
 export interface Declaration {
   /** The place, for messages. */
   readonly location: string;
   /** The namespace of its counters; `undefined` if its name alone identifies them. */
   readonly namespace: string;
-  /** The name of a limit that does not set its own. */
+  /** The default name, for a limit that does not set one. */
   readonly name?: string;
-  /** Whether it applies to every route, so that it can be checked before the route is known. */
+  /** True if it applies to every route and can therefore be checked before the route is known. */
   readonly everywhere?: boolean;
-  /** Whether it is declared on a class or a route, so that each route can have its own counter. */
+  /** True if it is declared on a class or a route, so that each route may have its own counter. */
   readonly onRoutes?: boolean;
-  /** Whether a call of code gives it, perhaps another one with each call. */
+  /** True if code passes it to a call. Each call may pass a different one. */
   readonly inCall?: boolean;
-  /** The function that found its rate: it is no part of its name. */
+  /** The function that returned its rate. The rate is not part of the name then. */
   readonly rate?: RateFunction;
-  /** How often its counters were started anew. */
+  /** The number of times that its counters were restarted. */
   readonly generation?: number;
-  /** What happens to units left under another rate. */
+  /** Determines what becomes of units that are left when the rate changes. */
   readonly carry?: CarryOver;
-  /** Whether it is switched off. */
+  /** True if it is switched off. */
   readonly off?: boolean;
 }

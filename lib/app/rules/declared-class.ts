@@ -6,23 +6,23 @@ import { haveGuards } from './route-names.js';
 /** A method that is called for requests, messages or fields. */
 export type Handler = object;
 
-/** A method of a class, and what is declared on it. */
+/** A method of a class, and its declarations. */
 export interface DeclaredMethod {
   readonly name: string;
   readonly handler: Handler;
   readonly declared: Declared;
 }
 
-/** A limit, the name of one or a function, and where it is declared, for messages. */
+/** A limit, the name of one or a function, together with the place of its declaration for messages. */
 export interface PlacedSpec {
   readonly spec: LimitSpec;
   readonly location: string;
 }
 
-/** A class with its methods, as it is at one step of the start: what is declared there is read once. */
+/** A class with its methods at one step of the start-up. Its declarations are read once. */
 export class DeclaredClass {
   readonly methods: readonly DeclaredMethod[];
-  /** What the class and its superclasses declare, the farthest first. */
+  /** The declarations of the class and its superclasses, starting with the most basic one. */
   private readonly ofClass: readonly Declared[];
   private knownRoutes: readonly DeclaredMethod[] | undefined;
 
@@ -43,17 +43,17 @@ export class DeclaredClass {
     return (this.knownRoutes ??= this.methods.filter(({ handler }) => isRoute(handler)));
   }
 
-  /** Whether the class itself, or one that it extends, declares limits. */
+  /** True if the class itself or a superclass declares limits. */
   get hasLimitsOfClass(): boolean {
     return this.ofClass.some(hasLimits);
   }
 
-  /** Whether the class or any of its methods declares limits. */
+  /** True if the class or any of its methods declares limits. */
   get hasLimits(): boolean {
     return this.hasLimitsOfClass || this.methods.some(({ declared }) => hasLimits(declared));
   }
 
-  /** Whether anything is declared on the class or its methods, or was lost there. */
+  /** True if the class or its methods have, or had and lost, any declaration. */
   get declares(): boolean {
     return this.declaresOfClass || this.methods.some(({ declared }) => isDeclaration(declared)) || this.lost.length > 0;
   }
@@ -65,18 +65,18 @@ export class DeclaredClass {
     return [...ofClass, ...this.methods.flatMap(({ name, declared }) => placed(declared, { type, method: name }))];
   }
 
-  /** The routes to which anything applies that is declared on them or on the class. */
+  /** The routes that a declaration on them or on the class applies to. */
   get declaredRoutes(): readonly DeclaredMethod[] {
     return this.declaresOfClass ? this.routes : this.routes.filter(({ declared }) => isDeclaration(declared));
   }
 
-  /** The names of the routes whose limits are declared on functions that no request calls any more. */
+  /** The routes whose limits are lost, because they are declared on functions that no request calls any more. */
   get lost(): readonly string[] {
     const prototype = this.type.prototype as object;
     return this.routes.map(({ name }) => name).filter((name) => isLost(prototype, name));
   }
 
-  /** The places of limits that no request is checked against, since Nest calls no guard before these methods. */
+  /** The places of limits that are never checked, because Nest calls no guard before these methods. */
   get unread(): readonly string[] {
     const { type, methods } = this;
     const names = methods.map(({ name }) => name);
@@ -86,7 +86,7 @@ export class DeclaredClass {
       .map(({ name }) => locationOf({ type, method: name }));
   }
 
-  /** The class and the methods that need a namespace, which limits with the same name share; `perRoute`: all routes do. */
+  /** The class and the methods that need a namespace, which limits with the same name share. With `perRoute`, all routes need one. */
   declarers(perRoute: boolean): Declarer[] {
     const { type } = this;
     const each = perRoute || this.ofClass.some(declaresPerRoute);
@@ -102,12 +102,12 @@ export class DeclaredClass {
   }
 }
 
-/** Whether a method is decorated by others than us, as every route is. */
+/** Returns true if another package decorated the method, which is the case for every route. */
 export function isRoute(handler: Handler): boolean {
   return Reflect.getMetadataKeys(handler).length > 0;
 }
 
-/** Whether limits or skips are declared. */
+/** Returns true if limits or skips are declared. */
 export function isDeclaration({ specs, skips }: Declared): boolean {
   return specs.length > 0 || skips.length > 0;
 }
@@ -120,12 +120,12 @@ function hasLimits({ specs }: Declared): boolean {
   return specs.length > 0;
 }
 
-/** Whether limits are declared whose counters are not identified by a name. */
+/** Returns true if a limit is declared whose counters no name identifies. */
 function declaresUnnamed({ specs }: Declared): boolean {
   return specs.some((spec) => typeof spec !== 'string');
 }
 
-/** Whether each route of a class has its own counter for a limit of that class. */
+/** Returns true if each route of a class has its own counter for a limit of the class. */
 function declaresPerRoute({ specs }: Declared): boolean {
   return specs.some((spec) => typeof spec === 'object' && spec?.perRoute === true);
 }

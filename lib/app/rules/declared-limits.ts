@@ -6,10 +6,13 @@ import { isSource } from './route-rules.js';
 import { RouteRulesRegistry } from './route-rules-registry.js';
 import type { Rule } from './rule.js';
 
-/** How old what was found may be, in milliseconds: modules that are loaded lazily declare more. */
+/** The time that a result is reused, in milliseconds. After that, modules that were loaded lazily may have declared more. */
 const FRESH_MS = 10_000;
 
-/** The rules of the limits of the module, of those that are defined, and of those of all routes, with their place. Functions may provide more. */
+/**
+ * The rules of the module's limits, of defined limits and of the limits of all routes, with their places. Functions may return further
+ * ones.
+ */
 export function declaredRules(
   registry: LimitRegistry,
   routes: RouteRulesRegistry,
@@ -28,7 +31,7 @@ export function declaredRules(
   return places;
 }
 
-/** Finds declared limits by what identifies their counters, for a store that looks after counters for which nobody asks. */
+/** Finds a declared limit from a counter's id, for stores that update counters without a request. */
 @Injectable()
 export class DeclaredLimits {
   private rules = new Map<string, Rule>();
@@ -40,7 +43,10 @@ export class DeclaredLimits {
     private readonly classes: HandlerClasses,
   ) {}
 
-  /** The limit of an `id` that decides now for an identity; `undefined` if there is none, or its counters have been started anew. */
+  /**
+   * The limit that currently decides for a key, if it has this `id`; `undefined` if no limit has it any more, or its counters were
+   * restarted.
+   */
   readonly find = (id: string, identity: string): CompiledLimit | undefined => {
     const limit = this.ruleOf(recordOf(id))?.limitFor(identity);
     return limit?.id === id ? limit : undefined;
@@ -58,7 +64,7 @@ export class DeclaredLimits {
   }
 }
 
-/** What follows the last colon changes with the algorithm, and when counters are started anew. */
+/** The part after the last colon changes with the algorithm and when counters are restarted. */
 function recordOf(id: string): string {
   return id.slice(0, id.lastIndexOf(':'));
 }

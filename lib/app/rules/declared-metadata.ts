@@ -8,7 +8,7 @@ export interface Declared {
 }
 
 const DECLARED = 'nestjs-sluice:declared';
-/** The metadata key under which a class keeps the original functions of its methods when they first declared something. */
+/** The metadata key under which a class stores the original functions of its methods, as they were at their first declaration. */
 const DECLARING = 'nestjs-sluice:declaring';
 const NAMESPACE = 'nestjs-sluice:namespace';
 const NOTHING: Declared = { specs: [], skips: [] };
@@ -18,7 +18,7 @@ export function declaredOn(target: object): Declared {
   return (Reflect.getOwnMetadata(DECLARED, target) as Declared | undefined) ?? NOTHING;
 }
 
-/** A class and its superclasses, the farthest first: their declarations add up. */
+/** A class and its superclasses, starting with the most basic one: their declarations add up. */
 export function lineageOf(type: object): object[] {
   const lineage: object[] = [];
   for (let each: object | null = type; each !== null && each !== Function.prototype;) {
@@ -38,7 +38,7 @@ export function declare(add: (declared: Declared) => Declared): ClassDecorator &
   };
 }
 
-/** Whether a method's declarations are lost, because a decorator above replaced it by a function without that metadata. */
+/** Returns true if a method's declarations are lost because a decorator above replaced it with a function that lacks the metadata. */
 export function isLost(prototype: object, method: string): boolean {
   let owner: object | null = prototype;
   while (owner !== null && !Object.hasOwn(owner, method)) owner = Object.getPrototypeOf(owner) as object | null;

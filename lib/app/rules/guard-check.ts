@@ -5,14 +5,14 @@ import { moduleLogger } from '../../engine/errors/logger.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { isOwnGuard } from './bound-guards.js';
 
-/** The provider under which `@nestjs/graphql` keeps the options of its module. */
+/** The provider in which `@nestjs/graphql` stores the options of its module. */
 const GRAPHQL_OPTIONS = 'GqlModuleOptions';
 
 interface GraphqlOptions {
   readonly fieldResolverEnhancers?: readonly string[];
 }
 
-/** Checks at start-up whether the guard sees all that it has to see, given the guards of the app. */
+/** Checks at start-up that the guard runs for every route with limits. */
 @Injectable()
 export class GuardCheck {
   private knownOthers: boolean | undefined;
@@ -23,13 +23,13 @@ export class GuardCheck {
     private readonly modules: ModulesContainer,
   ) {}
 
-  /** Whether the guard runs for every route, or the app takes care of that itself. */
+  /** True if the guard runs for every route: the module or the app has bound it globally. */
   get isEverywhere(): boolean {
     if (this.option !== false) return true;
     return this.isBoundByName || this.globalGuards().some(isOwnGuard);
   }
 
-  /** Whether the app binds it with `useExisting`, even if a test has replaced it. */
+  /** True if the app binds it with `useExisting`, even if a test has replaced it. */
   private get isBoundByName(): boolean {
     return [...this.modules.values()].some(({ providers }) =>
       [...providers.values()].some(
@@ -38,7 +38,7 @@ export class GuardCheck {
     );
   }
 
-  /** Whether the app has global guards besides ours, which may find the user of a request. It is final once Nest has made the routes. */
+  /** True if the app has other global guards, which may set the user of a request. The result is final once Nest has created the routes. */
   get hasOthers(): boolean {
     return (this.knownOthers ??= this.globalGuards().some((guard) => !isOwnGuard(guard)));
   }
@@ -48,17 +48,17 @@ export class GuardCheck {
     return [...this.config.getGlobalGuards(), ...scoped].filter((guard) => guard !== null);
   }
 
-  /** Whether to look for routes without a guard. */
+  /** True if start-up should look for routes without a guard. */
   get isEnabled(): boolean {
     return this.option !== 'custom';
   }
 
-  /** Whether global guards reach gateways: before Nest 12 they do not. Checked through a policy that only Nest 12 has. */
+  /** True if global guards also run for gateways, which is the case from Nest 12 on. Detected by a policy that only Nest 12 has. */
   get reachesGateways(): boolean {
     return this.isEverywhere && 'getRouteConflictPolicy' in this.config;
   }
 
-  /** Nest calls guards for fields only if the options of its GraphQL module say so. */
+  /** Nest only calls guards for fields if the options of its GraphQL module enable that. */
   warnOfFields(fields: readonly string[]): void {
     if (fields.length === 0) return;
     const options = [...this.modules.values()]

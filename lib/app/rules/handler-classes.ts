@@ -7,7 +7,7 @@ import { isHandler } from './route-names.js';
 
 export type { Handler } from './declared-class.js';
 
-/** Finds the classes of an app whose methods are called from outside, and these methods. */
+/** Finds the classes whose methods handle requests, messages or fields, and these methods. */
 @Injectable()
 export class HandlerClasses {
   constructor(
@@ -16,12 +16,12 @@ export class HandlerClasses {
     private readonly scanner: MetadataScanner,
   ) {}
 
-  /** All controllers, and all providers that declare limits or, if each route counts on its own, have any. */
+  /** All controllers, and all providers that declare limits. If each route has its own counter, also all other providers with limits. */
   all(): HandlerClass[] {
     return this.declared().map(({ type }) => type);
   }
 
-  /** The same, with what they declare now. */
+  /** The same classes with their current declarations. */
   declared(): DeclaredClass[] {
     const found = new Map<HandlerClass, DeclaredClass>();
     const passed = new Set<HandlerClass>();
@@ -58,7 +58,7 @@ export class HandlerClasses {
     return this.namesOf(type).find((name) => prototype[name] === handler);
   }
 
-  /** Whether limits of the module, or of the class and its methods, may apply to any of its routes. */
+  /** Returns true if limits of the module, or of the class and its methods, may apply to any of its routes. */
   mayHaveLimits(type: HandlerClass): boolean {
     return this.registry.moduleSpecs.length > 0 || this.read(type).hasLimits;
   }
@@ -68,7 +68,7 @@ export class HandlerClasses {
     return this.read(type).routes.map(({ handler }) => handler);
   }
 
-  /** Whether each route counts on its own for a limit of the module. */
+  /** True if a limit of the module has a counter per route. */
   get countsPerRoute(): boolean {
     return this.registry.countsPerRoute;
   }

@@ -6,17 +6,17 @@ import { Rule, type RuleSettings } from './rule.js';
 /** Limits with equal options and settings, wherever they are declared. */
 export class LimitKind {
   private latest: CompiledLimit | undefined;
-  /** Equal limits share one object, so that stores can share what they know about them. */
+  /** Equal limits share one object, so that stores can share what they cache for them. */
   private byNamespace: Map<string, CompiledLimit> | undefined;
 
   constructor(
     private readonly options: AlgorithmOptions,
-    /** Without a prototype: all of them share it. */
+    /** Has no prototype: all limits of this kind share the object. */
     private readonly settings: Omit<LimitSettings, keyof LimitPlace>,
     private readonly hasRedis: boolean,
   ) {}
 
-  /** The limit in a place. On routes each place has a namespace of its own. Throws `RateLimitConfigError`. */
+  /** The limit for a place. On routes, each place has its own namespace. Throws `RateLimitConfigError`. */
   limit(place: Required<LimitPlace>, onRoutes: boolean): CompiledLimit {
     if (onRoutes) return this.inPlace(place);
     const known = (this.byNamespace ??= new Map<string, CompiledLimit>());
@@ -32,23 +32,23 @@ export class LimitKind {
   }
 }
 
-/** What was read of a limit, as far as it is the same wherever it is declared, and its rules in places that are not routes. */
+/** The parts of a limit that are the same wherever it is declared, and its rules for places that aren't routes. */
 export class LimitReading {
-  /** Its rules by namespace: functions may make equal limits again and again. */
+  /** Its rules by namespace, cached because functions may return equal limits again and again. */
   private rules: Map<string, Rule> | undefined;
-  /** A rule of it as if it were declared nowhere, until it is declared somewhere. */
+  /** A rule without a place, for questions that are asked before the limit is declared anywhere. */
   anywhere: Rule | undefined;
 
   constructor(
     readonly kind: LimitKind,
-    /** An option because of which it needs a name that is the same everywhere, if it has one. */
+    /** The option, if any, that requires a name that is the same everywhere. */
     readonly needsName: string | undefined,
-    /** Numbers in it that are most likely meant as seconds. */
+    /** The numbers in it that are most likely meant as seconds. */
     readonly likelySeconds: readonly LikelySeconds[],
     private settings: RuleSettings,
   ) {}
 
-  /** Its rule in a namespace that isn't a route's, if it was kept. */
+  /** Its rule for a namespace that isn't a route's, if it is cached. */
   known(namespace: string): Rule | undefined {
     return this.rules?.get(namespace);
   }
@@ -57,11 +57,11 @@ export class LimitReading {
     (this.rules ??= new Map<string, Rule>()).set(namespace, rule);
   }
 
-  /** Makes its rule in a place. Throws `RateLimitConfigError`. */
+  /** Creates its rule for a place. Throws `RateLimitConfigError`. */
   rule(place: Required<LimitPlace>, onRoutes: boolean): Rule {
     const limit = this.kind.limit(place, onRoutes);
     const { priority } = this.settings;
-    // If it does not matter, it is not computed.
+    // The priority isn't computed if nothing depends on it.
     if (priority !== undefined && !limit.keepsUnits && !limit.adapts) {
       this.settings = { ...this.settings, priority: undefined };
     }

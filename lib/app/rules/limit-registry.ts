@@ -23,7 +23,7 @@ import type { Rule } from './rule.js';
 import { RuleCompiler } from './rule-compiler.js';
 import { withPolicy } from './with-policy.js';
 
-/** Where the module's `limits` are declared. */
+/** The place of an entry of the module's `limits`. */
 export function placeInModule(index: number): Pick<Declaration, 'location' | 'namespace'> {
   return { location: `limits[${index}]`, namespace: MODULE_NAMESPACE };
 }
@@ -34,15 +34,15 @@ export interface AddedLimit {
   readonly rule: Rule;
 }
 
-/** What a named limit is, apart from overrides. */
+/** The definition of a named limit without overrides. */
 export interface LimitVersion {
   readonly definition: LimitDefinition;
   readonly limit: CompiledLimit;
-  /** What a policy sets for it. */
+  /** The values that a policy sets for it. */
   readonly policy: PolicyLimit | undefined;
 }
 
-/** A limit with a name of its own. Another version of the policy replaces its definition. */
+/** A limit with its own name. A new version of the policy replaces its definition. */
 export interface NamedLimit extends Mutable<LimitVersion> {
   /** Its definition in code; `undefined` if only a policy defines it. */
   readonly written: LimitDefinition | undefined;
@@ -54,30 +54,30 @@ export interface NamedLimit extends Mutable<LimitVersion> {
 
 type Mutable<T> = { -readonly [Property in keyof T]: T[Property] };
 
-/** Knows the limits that are declared in no particular place: those of the module, and those defined by name. */
+/** The limits that don't belong to a class or route: those of the module, and those defined by name. */
 @Injectable()
 export class LimitRegistry {
   /** The limits that apply to every route, except those that depend on the request. */
   readonly moduleRules: readonly Rule[];
-  /** The module's `limits` as written, those that depend on the request included, with the rules of all others. */
+  /** The module's `limits` as written, including those that depend on the request, with the rules of all others. */
   readonly moduleSpecs: readonly (Rule | ByRequest)[];
   /** Called when limits were added. */
   onDefined: () => void = () => undefined;
-  /** Whether anything on routes finds limits by the request. */
+  /** True if a class or route has limits that depend on the request. */
   choosesOnRoutes = false;
   private readonly moduleLimits: readonly NamedLimit[];
   /** The places of the module's limits by name, including limits that depend on the request. */
   private readonly modulePlaces = new Map<string, string>();
   private readonly defined = new Map<string, NamedLimit>();
-  /** Whether a limit without a name may have any key. */
+  /** True if a limit without a name accepts any key. */
   private othersTakeAnyKey = false;
   private othersCountAddresses = false;
-  /** The names of defined limits that others have, too. */
+  /** The names of defined limits that other limits also use. */
   private readonly namedAgain = new Set<string>();
   private readonly log = new OnceLogger(logger);
-  /** The names of limits that others are within. */
+  /** The names of limits that have children. */
   private readonly parents = new Set<string>();
-  /** Limits from functions and code: most provide the same objects again and again. */
+  /** Limits from functions and code, which mostly pass the same objects again and again. */
   private readonly elsewhere = new WeakMap<LimitDefinition, WrittenLimit>();
   /** Limits of classes and routes. */
   private readonly onRoutes = new WeakMap<LimitDefinition, WrittenLimit>();
@@ -108,17 +108,17 @@ export class LimitRegistry {
     this.define(options.define ?? {}, 'define');
   }
 
-  /** Whether any limit of the module depends on the request. */
+  /** True if any limit of the module depends on the request. */
   get hasModuleSources(): boolean {
     return this.moduleRules.length < this.moduleSpecs.length;
   }
 
-  /** Whether any limit of the app depends on the request. */
+  /** True if any limit of the app depends on the request. */
   get choosesByRequest(): boolean {
     return this.choosesOnRoutes || this.hasModuleSources;
   }
 
-  /** Whether each route has its own counter of a limit of the module. */
+  /** True if a limit of the module has a counter per route. */
   get countsPerRoute(): boolean {
     return this.moduleSpecs.some((spec) => 'perRoute' in spec && spec.perRoute);
   }
@@ -128,12 +128,12 @@ export class LimitRegistry {
     return [...this.defined.keys()];
   }
 
-  /** The limits whose rates can be changed by name: defined limits, and those of the module that have a name. */
+  /** The limits whose rates can be changed by name: defined limits, and limits of the module that have a name. */
   get named(): NamedLimit[] {
     return [...this.moduleLimits, ...this.defined.values()];
   }
 
-  /** The kinds of keys that the limits of the app count by. */
+  /** The kinds of keys that the app's limits use. */
   get keysInUse(): KeysInUse {
     const rules = [...this.moduleRules, ...this.named.map(({ rule }) => rule)];
     return {
@@ -147,7 +147,7 @@ export class LimitRegistry {
     return this.defined.has(name);
   }
 
-  /** Adds definitions. The same one may be added again, for example when a feature is imported twice. */
+  /** Adds definitions. The same one may be added twice, for example when a feature is imported by two modules. */
   define(definitions: Readonly<Record<string, LimitDefinition>>, location: string): void {
     for (const [name, definition] of Object.entries(definitions)) {
       const known = this.defined.get(name);
@@ -192,7 +192,7 @@ export class LimitRegistry {
     return namedLimit(written, definition, declaration, rule, policy);
   }
 
-  /** Lets a rule find the limits it is within, once all modules have defined theirs. */
+  /** Lets a rule look up its ancestors later, when all modules have defined their limits. */
   private linked(rule: Rule, { location }: Declaration): Rule {
     if (rule.configured.parent === undefined) return rule;
     this.parents.add(rule.configured.parent);
@@ -201,7 +201,7 @@ export class LimitRegistry {
     return rule;
   }
 
-  /** Refuses a change of a named limit that is impossible while others are within it. Throws `RateLimitConfigError`. */
+  /** Throws `RateLimitConfigError` if a named limit can't be changed like this because it has children. */
   refuseChange(name: string | undefined, limit: CompiledLimit, location: string): void {
     if (name !== undefined && this.parents.has(name)) refusePlanOfParent(limit, location);
   }
@@ -220,12 +220,12 @@ export class LimitRegistry {
     const { reading } = written;
     const equal = declaration.onRoutes === true ? undefined : reading.known(namespace);
     const rule = equal ?? this.linked(this.compiler.declared(reading, declaration), declaration);
-    // Only functions make new objects again and again.
+    // Only functions create new objects again and again.
     if (declaration.onRoutes !== true) reading.keep(namespace, rule);
     reading.anywhere = undefined;
     this.warnOfName(rule.name, declaration.location);
     if (declaration.inCall !== true) this.reportSeconds(reading.likelySeconds, rule.name, declaration.location);
-    // Keys of lists may be any text once a route has a limit without a `key`, as code might use it.
+    // Once a route has a limit without a `key`, code might use it with any text, so lists have to accept any key.
     const mayTakeAnyKey = declaration.onRoutes === true && rule.settings.hasKey !== true;
     if (mayTakeAnyKey || takesAnyKey(rule)) this.othersTakeAnyKey = true;
     if (countsAddresses(rule, declaration.onRoutes === true || rule.countsRequests)) this.othersCountAddresses = true;
@@ -241,7 +241,7 @@ export class LimitRegistry {
       : messages.alreadyApplies(location, name, inModule);
   }
 
-  /** Warns once if a limit that is written out has the name of a defined one: users may take it for that one. */
+  /** Warns once if an inline limit has the name of a defined one, since users may mistake it for that one. */
   private warnOfName(name: string, location: string): void {
     const defined = this.defined.get(name);
     if (defined === undefined || this.namedAgain.has(name)) return;
@@ -249,7 +249,7 @@ export class LimitRegistry {
     logger.warn(messages.otherOfName(location, name, defined.declaration.location));
   }
 
-  /** Warns once a place of numbers that are most likely meant as seconds. */
+  /** Warns once per place about numbers that are most likely meant as seconds. */
   warnOfSeconds(definition: LimitDefinition, name: string, location: string): void {
     const algorithm = algorithms.get(definition.algo);
     if (algorithm === undefined) return;
@@ -274,7 +274,7 @@ export class LimitRegistry {
   }
 
   private written(limit: LimitDefinition, declaration: Declaration): WrittenLimit {
-    // A limit on routes may have options that others may not.
+    // A limit on routes may have options that are not allowed elsewhere.
     const { location, namespace, onRoutes = false } = declaration;
     const byObject = onRoutes ? this.onRoutes : this.elsewhere;
     const known = typeof limit === 'object' && limit !== null ? byObject.get(limit) : undefined;
@@ -286,7 +286,7 @@ export class LimitRegistry {
   }
 }
 
-/** An object that defines a limit, and its rules by namespace: most are declared in one place. */
+/** An object that defines a limit, and its rules by namespace. Most objects are declared in one place only. */
 class WrittenLimit {
   private namespace: string | undefined;
   private rule: Rule | undefined;

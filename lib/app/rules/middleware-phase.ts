@@ -5,14 +5,14 @@ import { keySchemes } from '../key-resolvers/index.js';
 import type { RequestTrait } from '../../storage/features/request-trait.js';
 import type { AllCommonOptions } from '../config/limit-options.js';
 
-/** Lists the forms of a `key` in a middleware. */
+/** The `key` options that a middleware supports, for messages. */
 export function earlyForms(): string {
   return `${formsOf(keySchemes.filter(({ needsRoute }) => !needsRoute))} in phase 'middleware'`;
 }
 
 /**
- * Refuses what a middleware cannot know: it sees a request before its route and its user. Functions get the request as it is then.
- * Throws `RateLimitConfigError`.
+ * Throws `RateLimitConfigError` if a limit needs something that a middleware can't know. It runs before the route and the user are known,
+ * so functions receive the request as it is at that point.
  */
 export function refuseWhatNeedsARoute(
   key: BoundKey,

@@ -14,19 +14,19 @@ export interface Declarer {
   readonly method?: string;
 }
 
-/** Anything a structured field can contain, but not starting with `@`, which is for the module's limits. */
+/** Any characters that a structured field can contain, except a leading `@`, which is reserved for the module's limits. */
 const NAMESPACE = /^(?!@)[\x20-\x7e]{1,128}$/;
-/** The names that `mixin()` gives classes: new ones at each start. */
+/** The names that `mixin()` generates for classes, different at each start. */
 const DRAWN = /^[0-9a-f]{21}$/;
-/** Minifiers give shorter names. */
+/** Minifiers generate shorter names. */
 const SHORTEST_WRITTEN = 4;
-/** The metadata key under which `RouterModule` keeps the path of a module, for one app and for all. */
+/** The metadata key under which `RouterModule` stores the path of a module, for one app and for all. */
 const MODULE_PATH = '__module_path__';
 
 /**
- * Determines the namespaces of limits that are declared on classes or methods. A namespace must be the same in all instances,
- * after every start and in every build, and unique in the app. The name of a class is none of these if `mixin()` or a minifier
- * made it, or if two modules have one.
+ * Determines the namespaces of limits that are declared on classes or methods. A namespace must be unique in the app and the same in all
+ * instances, after every start and in every build. The name of a class isn't stable if `mixin()` or a minifier generated it, and isn't
+ * unique if two modules have a class of that name.
  */
 @Injectable()
 export class Namespaces {
@@ -47,8 +47,8 @@ export class Namespaces {
   }
 
   /**
-   * Assigns each its namespace: the first of its names that no other has. Those that share a name all take their next one, so
-   * that the order in which they are found does not matter.
+   * Assigns each declarer its namespace: the first of its names that no other declarer has. All declarers that share a name move on to
+   * their next one, so that their order does not matter.
    */
   assign(wanting: readonly Declarer[]): void {
     const locations = new Map<HandlerClass, string | undefined>();
@@ -77,7 +77,7 @@ export class Namespaces {
     }
   }
 
-  /** The message for limits without a namespace. A namespace wouldn't help where nothing reads the limits. */
+  /** The message for limits without a namespace. It doesn't suggest one where nothing reads the limits. */
   private nameless(declarer: Declarer): string {
     const { type, method } = declarer;
     const methods = method === undefined ? this.scanner.getAllMethodNames(type.prototype as object) : [method];
@@ -103,7 +103,7 @@ export class Namespaces {
       return present([location, first === undefined ? undefined : `${location} ${first}`, written]);
     }
     const handler = (type.prototype as Record<string, object>)[method]!;
-    // The names of methods, unlike those of classes, are stable.
+    // Method names are stable, unlike class names.
     const route =
       location === undefined ? undefined : (nameOfRoute(location, method, handler) ?? `${location} ${method}`);
     return present([
@@ -131,12 +131,12 @@ export class Namespaces {
   }
 }
 
-/** How messages name a class. */
+/** The name of a class in messages. */
 export function classNameOf(type: HandlerClass): string {
   return type.name || 'a class without a name';
 }
 
-/** Where limits are declared, as messages name it. */
+/** The name of a declarer in messages. */
 export function locationOf({ type, method }: Declarer): string {
   return `@RateLimit on ${classNameOf(type)}${method === undefined ? '' : `.${method}`}`;
 }
@@ -145,7 +145,7 @@ function isNamed(declarer: Declarer): boolean {
   return explicit(declarer) !== undefined;
 }
 
-/** The namespace set by the user, of the method itself or derived from that of its class. */
+/** The namespace that the user has set, on the method itself or derived from that of its class. */
 function explicit(declarer: Declarer): string | undefined {
   const { type, method } = declarer;
   const own = method === undefined ? undefined : namespaceOn((type.prototype as Record<string, object>)[method]!);

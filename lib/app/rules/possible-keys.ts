@@ -6,8 +6,8 @@ import { addressForm, formOf } from '../key-resolvers/index.js';
 import type { Rule } from './rule.js';
 
 /**
- * What is wrong with a key that somebody has written down for a limit: the form that its keys have. `undefined` if it is
- * possible, as any text is if a function or class makes the keys, or if the limit sets no key and code may pass any.
+ * Returns the expected form of the limit's keys if a key that an operator has written down can't be one of them. `undefined` if the key is
+ * possible. Any text is possible if a function or class returns the keys, or if the limit sets no key and code may pass any.
  */
 export function keyProblem(rule: Rule, key: string): string | undefined {
   const { settings } = rule;
@@ -16,29 +16,29 @@ export function keyProblem(rule: Rule, key: string): string | undefined {
   if (own === undefined) return undefined;
   const address = addressForm(key, settings.ipv6Prefix);
   const ofAddress = address === key || address === undefined ? undefined : keyMessages.identity(address);
-  // Without a key of its own, it counts addresses on routes, and whatever code passes.
+  // A limit without its own key counts addresses on routes, and any key that code passes.
   if (settings.hasKey !== true) return rule.countsRequests && given === 'ip' ? ofAddress : undefined;
   if (own.isOne(key, settings.ipv6Prefix)) return undefined;
   if (given === 'ip') return ofAddress ?? own.expected(key);
-  // A request without the key is counted by its address.
+  // A request without the key is counted under its address.
   const countsAddresses = settings.onMissingKey === 'ip' && given !== 'global';
   return countsAddresses && address !== undefined ? ofAddress : own.expected(key);
 }
 
-/** Whether keys of a limit may be any text. */
+/** Returns true if keys of a limit may be any text. */
 export function takesAnyKey(rule: Rule): boolean {
   const { hasKey, key } = rule.settings;
   return formOf(key.given) === undefined || (hasKey !== true && !rule.countsRequests);
 }
 
-/** True if a limit counts requests by their address: all of them, or those without its key. */
+/** Returns true if a limit counts requests per address: all of them, or those without its key. */
 export function countsAddresses({ settings, countsRequests }: Rule, onRoutes = countsRequests): boolean {
   const { given } = settings.key;
   if (given === 'ip') return settings.hasKey === true || onRoutes;
   return typeof given === 'string' && given !== 'global' && settings.onMissingKey === 'ip';
 }
 
-/** The kinds of keys that the limits of an app count by. Lists for all limits depend on them. */
+/** The kinds of keys that the limits of an app use. Lists for all limits depend on them. */
 export interface KeysInUse {
   /** True if a limit may have any text as its key. */
   readonly takesAny: boolean;
@@ -47,7 +47,7 @@ export interface KeysInUse {
   readonly ipv6Prefix?: number | undefined;
 }
 
-/** What is wrong with an identity for all limits, or with a prefix of identities followed by a star. */
+/** Describes why no limit can have a key, or a prefix of keys followed by a star; `undefined` if one can. */
 export function identityProblem(identity: string, inUse: KeysInUse): string | undefined {
   const { takesAny, ipv6Prefix } = inUse;
   const refusesAddresses = inUse.countsAddresses || !takesAny;
@@ -70,7 +70,7 @@ const NETWORK = /^(.+)\/\d{1,3}$/;
 /** The beginning of IPv4 addresses, followed by a star. */
 const BEGINS_ADDRESS = /^\d{1,3}\.(?:\d{1,3}\.){0,2}\d{0,3}\*$/;
 
-/** The same for a prefix of keys followed by a star. */
+/** The same as `keyProblem`, for a prefix of keys followed by a star. */
 export function patternProblem(rule: Rule, pattern: string): string | undefined {
   const { hasKey, key, onMissingKey } = rule.settings;
   const own = hasKey ? formOf(key.given) : undefined;
@@ -81,19 +81,19 @@ export function patternProblem(rule: Rule, pattern: string): string | undefined 
   return isPossible ? undefined : keyMessages.beginning(begins);
 }
 
-/** Refuses a key of a call that no counter of the limit can have. Throws `RateLimitArgumentError`. */
+/** Throws `RateLimitArgumentError` if no counter of the limit can have the key of a call. */
 export function assertPossibleKey(rule: Rule, key: string): void {
   const expected = keyProblem(rule, key);
   if (expected !== undefined)
     throw new RateLimitArgumentError(keyMessages.impossible(rule.name, shownKey(rule, key), expected));
 }
 
-/** Refuses the key of an option, or a prefix of keys followed by a star. Throws `RateLimitConfigError`. */
+/** Throws `RateLimitConfigError` if the limit can't have the key of an option, or a prefix of keys followed by a star. */
 export function refuseImpossibleKeys(rule: Rule, key: string, location: string, option = 'key'): void {
   refuse(rule, key, key.endsWith('*') ? patternProblem(rule, key) : keyProblem(rule, key), location, option);
 }
 
-/** Refuses a key if none of these limits can have it. Throws `RateLimitConfigError`. */
+/** Throws `RateLimitConfigError` if none of these limits can have the key. */
 export function refuseImpossibleKey(rules: readonly Rule[], key: string, location: string, option = 'key'): void {
   const problems = rules.map((rule) => keyProblem(rule, key));
   if (!problems.includes(undefined)) refuse(rules[0]!, key, problems[0], location, option);

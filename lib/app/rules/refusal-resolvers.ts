@@ -11,7 +11,7 @@ import {
 } from '../http/refusal-answer.js';
 import { Instances, isClassWith, type OptionPlace, withMethod } from '../../engine/util/instances.js';
 
-/** The instances of the classes that make responses to refused requests. */
+/** The instances of the classes that create responses to rejected requests. */
 @Injectable()
 export class RefusalResolvers {
   private readonly instances: Instances<RefusalResolver>;
@@ -20,7 +20,7 @@ export class RefusalResolvers {
     this.instances = new Instances(modules, withMethod('resolve', lacksResolve));
   }
 
-  /** Makes an `answer` ready to be called. */
+  /** Turns an `answer` option into a function. */
   bind(answer: RefusalOption | undefined, location: string): RefusalAnswer['resolve'] {
     if (answer === undefined) return undefined;
     if (!isResolverClass(answer)) return answer;

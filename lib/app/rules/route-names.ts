@@ -1,7 +1,7 @@
 import { RequestMethod } from '@nestjs/common';
 import { show } from '../../engine/errors/wording.js';
 
-/** Nest's metadata keys that make a class or a method a route, in Nest 11 and 12. */
+/** Nest's metadata keys for classes and methods that are routes, in Nest 11 and 12. */
 const CONTROLLER = '__controller__';
 export const PATH = 'path';
 const HOST = 'host';
@@ -24,8 +24,8 @@ const ROOT_TYPES: ReadonlySet<unknown> = new Set(['Query', 'Mutation', 'Subscrip
 export const read = (key: string, target: object): unknown => Reflect.getMetadata(key, target);
 
 /**
- * The name by which callers know a class, which no build and no start changes: the path of a controller, the namespace of a
- * gateway, the type of a resolver. `undefined` if it is none of these.
+ * The name by which callers know a class: the path of a controller, the namespace of a gateway, the type of a resolver. It is the same in
+ * every build and after every start. `undefined` if the class is none of these.
  *
  * @param prefixes the paths of the modules that it belongs to
  */
@@ -41,7 +41,7 @@ export function nameOfClass(type: object, prefixes: readonly string[]): string |
   return undefined;
 }
 
-/** The same for one of its methods: the method and path of a request, a message, a pattern, a field. */
+/** The stable name of one of its methods: the method and path of a request, a message, a pattern, a field. */
 export function nameOfRoute(className: string, method: string, handler: object): string | undefined {
   if (Reflect.hasMetadata(METHOD, handler)) {
     const verb = RequestMethod[read(METHOD, handler) as number];
@@ -66,7 +66,10 @@ export function messageOf(type: object, handler: object): string | undefined {
   return words(namespace, shown(read(MESSAGE, handler)));
 }
 
-/** Whether a method answers requests, messages or fields: other methods that packages decorate are not called from outside. */
+/**
+ * Returns true if a method handles requests, messages or fields. Methods that other packages decorate for other purposes are not called
+ * from outside.
+ */
 export function isHandler(method: object): boolean {
   const keys = [METHOD, PATTERN, MESSAGE_MAPPING, RESOLVER_TYPE, RESOLVED_FIELD, RESOLVED_REFERENCE];
   return keys.some((key) => Reflect.hasMetadata(key, method));
@@ -76,13 +79,14 @@ export function isHandler(method: object): boolean {
 const WITHOUT_GUARDS =
   /^(?:nestjs-sluice:|design:|__(?:guards|interceptors|pipes|exceptionFilters)__$|swagger\/|EVENT_LISTENER_METADATA$|SCHEDULE)/;
 
-/** Whether Nest calls guards before any of these methods of a class, so that limits on the class are read. */
+/** Returns true if Nest calls guards before any of these methods, so that limits on their class are checked. */
 export function haveGuards(type: { readonly prototype: unknown }, methods: readonly string[]): boolean {
   return methods.some((name) => mayHaveGuards(type.prototype as object, name));
 }
 
 /**
- * True if Nest may call guards before a method: it's a route, or another package has decorated it, as packages of tools and commands do.
+ * Returns true if Nest may call guards before a method: it's a route, or another package has decorated it, as packages for tools and
+ * commands do.
  */
 function mayHaveGuards(prototype: object, method: string): boolean {
   const handler = (prototype as Record<string, object>)[method]!;
@@ -93,19 +97,19 @@ function mayHaveGuards(prototype: object, method: string): boolean {
   return keys.some((key) => typeof key !== 'string' || !WITHOUT_GUARDS.test(key));
 }
 
-/** Whether it is a gateway. */
+/** Returns true for gateways. */
 export function isGateway(type: object): boolean {
   return read(GATEWAY, type) === true;
 }
 
-/** Whether a method of a resolver answers a field of a type, and not a query, mutation or subscription. */
+/** Returns true if a method of a resolver resolves a field of a type, rather than a query, mutation or subscription. */
 export function resolvesField(type: object, handler: object): boolean {
   if (!Reflect.hasMetadata(RESOLVER_TYPE, type)) return false;
   const isRoute = [RESOLVER_TYPE, RESOLVED_FIELD, RESOLVED_REFERENCE].some((key) => Reflect.hasMetadata(key, handler));
   return isRoute && !ROOT_TYPES.has(read(RESOLVER_TYPE, handler) ?? read(RESOLVER_TYPE, type));
 }
 
-/** The root field of GraphQL that a method of a class answers: its operation, such as `'Mutation'`, and its name. */
+/** The root field of GraphQL that a method of a class resolves: its operation, such as `'Mutation'`, and its name. */
 export function rootFieldOf(
   type: object,
   handler: object,
@@ -140,7 +144,7 @@ export function listed(value: unknown): string {
   return (Array.isArray(value) ? value : [value]).map(shown).join(',');
 }
 
-/** The text of a name, a pattern or a transport, which packages may give as a symbol or anything else. */
+/** A name, pattern or transport as text. Packages may pass a symbol or any other value. */
 function shown(value: unknown): string {
   if (value === undefined || value === null) return '';
   const named = nameOf(value);
@@ -152,14 +156,14 @@ function shown(value: unknown): string {
   }
 }
 
-/** A name for values that JSON drops or refuses; others stay unchanged. */
+/** A name for values that JSON omits or rejects; other values are returned unchanged. */
 function nameOf(value: unknown): unknown {
   if (typeof value === 'symbol') return value.description || String(value);
   if (typeof value === 'function') return value.name || 'function';
   return typeof value === 'bigint' || value instanceof RegExp ? String(value) : value;
 }
 
-/** Whether it is a route of HTTP, and of nothing else. */
+/** Returns true if a method is an HTTP route and nothing else. */
 export function isHttpRoute(handler: object): boolean {
   return Reflect.hasMetadata(METHOD, handler) && !Reflect.hasMetadata(PATTERN, handler);
 }

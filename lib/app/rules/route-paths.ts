@@ -3,7 +3,7 @@ import { ApplicationConfig } from '@nestjs/core';
 import { type HandlerClass, Namespaces } from './namespaces.js';
 import { joined, listed, METHOD, PATH, read, VERSION } from './route-names.js';
 
-/** Makes the paths of routes from what is declared, for HTTP adapters whose requests do not say which route they took. */
+/** Builds the paths of routes from their declarations, for HTTP adapters whose requests don't contain their route. */
 @Injectable()
 export class RoutePaths {
   private readonly known = new WeakMap<object, Map<HandlerClass, string>>();
@@ -13,7 +13,7 @@ export class RoutePaths {
     private readonly namespaces: Namespaces,
   ) {}
 
-  /** The path with which clients call a route. Where it has several, or versions, they are listed. */
+  /** The path that clients use to call a route. If there are several, or versions, all are listed. */
   of(type: HandlerClass, handler: object): string {
     let ofHandler = this.known.get(handler);
     if (ofHandler === undefined) this.known.set(handler, (ofHandler = new Map()));
@@ -29,7 +29,7 @@ export class RoutePaths {
     return this.isExcluded(path, handler) ? versioned : joined(this.config.getGlobalPrefix(), versioned);
   }
 
-  /** The part of the path that says the version; empty without versions in paths. */
+  /** The version part of the path; empty unless versions are part of paths. */
   private version(type: object, handler: object): string {
     const versioning = this.config.getVersioning();
     if (versioning?.type !== VersioningType.URI) return '';
@@ -40,7 +40,7 @@ export class RoutePaths {
     return named.map((each) => prefix + String(each)).join(',');
   }
 
-  /** Whether the global prefix is not for a route. */
+  /** Returns true if a route is excluded from the global prefix. */
   private isExcluded(path: string, handler: object): boolean {
     const { exclude = [] } = this.config.getGlobalPrefixOptions();
     const method = read(METHOD, handler);

@@ -4,14 +4,14 @@ import { Rule } from './rule.js';
 /** Separates the namespace of a class from that of one of its routes. */
 export const ROUTE_OF_CLASS = '@route ';
 
-/** The version for one route of a rule for all routes, or all of a class. It follows changes of the rate. */
+/** A route's own version of a rule that applies to all routes, or to all routes of a class. It follows changes of the rate. */
 export class RouteRule extends Rule {
   private source: CompiledLimit;
-  /** The limits of some identities, by the limits that these have on all routes. */
+  /** The route's limits for keys with overrides, by the limits that these keys have on all routes. */
   private readonly ownLimits = new WeakMap<CompiledLimit, CompiledLimit>();
   private readonly namespace: string;
 
-  /** `name`: that of the route, which no other route has. */
+  /** `name`: the unique name of the route. */
   constructor(
     override readonly ofAll: Rule,
     name: string,

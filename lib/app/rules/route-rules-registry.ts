@@ -22,27 +22,27 @@ import { classNameOf, type HandlerClass, type Declarer, locationOf, Namespaces }
 
 type Spec = Rule | LimitSource;
 
-/** A site whose limits are not yet those of one route. */
+/** A site whose limits haven't been turned into those of one route yet. */
 interface Site extends DeclarationSite {
   readonly specs: readonly Spec[];
 }
 
-/** The handlers of calls whose end matters to any app. */
+/** The handlers for which any app in the process needs the end of a call. */
 const awaited = new WeakSet<Handler>();
 
-/** Whether the end of a handler's calls matters to any app. */
+/** Returns true if any app in the process needs the end of the handler's calls. */
 export function isAwaited(handler: Handler): boolean {
   return awaited.has(handler);
 }
 
-/** What is the same for all routes of a class. */
+/** The parts that all routes of a class share. */
 interface DeclaredByClass {
   readonly sites: readonly Site[];
-  /** Whether the class has guards of its own that may set a user. */
+  /** True if the class has its own guards, which may set a user. */
   readonly isGuarded: boolean;
 }
 
-/** Makes and keeps the rules of every route at start-up, so that mistakes show there and requests only look them up. */
+/** Creates and caches the rules of every route at start-up, so that errors show there and requests only look them up. */
 @Injectable()
 export class RouteRulesRegistry {
   /** The rules of middlewares, which run before the route is known. */
@@ -63,7 +63,7 @@ export class RouteRulesRegistry {
     this.ofMiddleware = new RouteRules([{ ...MODULE_SITE, specs: registry.moduleRules }], false);
   }
 
-  /** The rules of a route. If Nest did not know its class at start-up, they are made on the first request. */
+  /** The rules of a route. If Nest did not know its class at start-up, they are created at the first request. */
   of(type: HandlerClass, handler: Handler): RouteRules {
     let ofType = this.byHandler.get(type);
     if (ofType === undefined) this.byHandler.set(type, (ofType = new Map()));
@@ -73,9 +73,9 @@ export class RouteRulesRegistry {
   }
 
   /**
-   * Whether a limit of any route matters after the guards, so that an interceptor must see its requests. Most apps have none, and
-   * for a request that an interceptor sees, Nest takes longer than all limits do. Can be called once Nest has found all modules;
-   * the answer stays the same.
+   * Returns true if a limit of any route matters after the guards, so that an interceptor has to run. In most apps none does, and running a
+   * request through an interceptor costs more time than checking all of its limits. Call it once Nest has found all modules; the result
+   * doesn't change.
    */
   needInterceptor(): boolean {
     const needsInterceptor = ({ spec, location }: PlacedSpec) =>
@@ -86,13 +86,13 @@ export class RouteRulesRegistry {
         this.registry.moduleRules.some((rule) => rule.needsInterceptor) ||
         this.classes.declared().some(({ specs }) => specs.some(needsInterceptor));
     } catch {
-      // The check at start-up refuses the mistakes in them.
+      // The check at start-up reports the errors in them.
       this.hasInterceptor = true;
     }
     return this.hasInterceptor;
   }
 
-  /** The statuses of refusals by the limits that a route has or may get; empty if there are none. */
+  /** The statuses of rejections by the limits that a route has or may get; empty if it has none. */
   refusalStatuses(type: HandlerClass, handler: Handler): ReadonlySet<number> {
     const statuses = new Map<unknown, number | undefined>(
       this.registry.moduleRules.map((rule) => [rule.name, statusOf(rule)]),
@@ -109,20 +109,20 @@ export class RouteRulesRegistry {
       else for (const name of skips) statuses.delete(name);
       for (const spec of specs) {
         const rule = this.ruleOf(spec, location);
-        // A function that chooses limits stands for itself: it cannot be skipped by name.
+        // A function that chooses limits is its own key, since it can't be skipped by name.
         statuses.set(rule?.name ?? spec, rule === undefined ? HttpStatus.TOO_MANY_REQUESTS : statusOf(rule));
       }
     }
     return new Set([...statuses.values()].filter((status) => status !== undefined));
   }
 
-  /** What is known about a limit, perhaps before all are defined. */
+  /** The rule of a limit, if it can be read before all limits are defined. */
   private ruleOf(spec: LimitSpec, location: string): Rule | undefined {
     if (!isFixed(spec) || (typeof spec === 'string' && !this.registry.has(spec))) return undefined;
     try {
       return this.registry.anywhere(spec, location);
     } catch {
-      // The check at start-up refuses the mistakes in it.
+      // The check at start-up reports the errors in it.
       return undefined;
     }
   }
@@ -139,7 +139,7 @@ export class RouteRulesRegistry {
       this.site(location, handler, declarer),
     ];
     this.refuseIdleSkips(sites);
-    // Of other calls than those of HTTP routes, not all guards may be known here.
+    // For calls other than those of HTTP routes, not all guards may be known here.
     const knowsGuards = sites.some(({ specs }) => specs.some(isSource)) && isHttpRoute(handler);
     const routeRules = new RouteRules(
       sites,
@@ -154,7 +154,7 @@ export class RouteRulesRegistry {
     return routeRules;
   }
 
-  /** The declarations of a site as they are for one route: of some limits, each route has its own counter. */
+  /** Turns the declarations of a site into those of one route, which has its own counter for some limits. */
   private ofRoute(site: Site, prefix: string, declarer: Declarer, name: string): Site {
     const { specs } = site;
     if (!specs.some(isOfRoute)) return site;
@@ -174,12 +174,12 @@ export class RouteRulesRegistry {
     return known;
   }
 
-  /** Throws `RateLimitConfigError` for limits of the module that depend on the request, and are wrong whatever it is. */
+  /** Throws `RateLimitConfigError` for limits of the module that depend on the request and are wrong for every request. */
   checkModule(): void {
     if (this.registry.hasModuleSources) void new RouteRules([this.ofModule], false);
   }
 
-  /** The limits of the module, made when all named limits are known. */
+  /** The limits of the module, created once all named limits are known. */
   private get ofModule(): Site {
     return (this.knownModule ??= {
       ...MODULE_SITE,
@@ -238,15 +238,15 @@ export class RouteRulesRegistry {
   }
 }
 
-/** The module without its limits. */
+/** The module's site, with its limits removed. */
 const MODULE_SITE: DeclarationSite = { location: 'limits', skips: [], specs: [] };
 
-/** Whether routes have a version of a limit. */
+/** Returns true if routes have their own version of a limit. */
 function isOfRoute(spec: Spec): boolean {
   return isSource(spec) || spec.perRoute;
 }
 
-/** The status of a limit's refusals; `undefined` if clients learn nothing of it. */
+/** The status of a limit's rejections; `undefined` if the limit is hidden from clients. */
 function statusOf({ limit, answer }: Rule): number | undefined {
   if (limit.hidden) return undefined;
   return overloadStatus(limit) ?? answer.status ?? HttpStatus.TOO_MANY_REQUESTS;

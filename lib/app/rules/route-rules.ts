@@ -8,11 +8,11 @@ import { type Awaitable, mapAll } from '../../engine/util/awaitable.js';
 import type { RoutePaths } from './route-paths.js';
 import type { Rule } from './rule.js';
 
-/** What finds rules by the request. */
+/** A function or class that finds rules for a request. */
 export interface RuleSource {
-  /** Where it is declared. */
+  /** The place of its declaration. */
   readonly location: string;
-  /** The same with the route, for messages. */
+  /** The place including the route, for messages. */
   readonly place: string;
   /** One of its rules, if they all have one name and differ only in their rate. */
   readonly example?: Rule | undefined;
@@ -23,7 +23,7 @@ export interface RuleSource {
 export interface DeclarationSite {
   /** The place, for messages. */
   readonly location: string;
-  /** The limits of outer sites that do not apply from here on. */
+  /** The limits of outer sites that are skipped from here on. */
   readonly skips: 'all' | readonly string[];
   readonly specs: readonly (Rule | RuleSource)[];
 }
@@ -38,33 +38,34 @@ export class RouteRules {
   readonly guard: readonly Rule[];
   /** The rules that are checked after all guards. */
   readonly authenticated: readonly Rule[];
-  /** Whether functions provide some of its rules. */
+  /** True if functions provide some of its rules. */
   readonly hasSources: boolean;
-  /** Whether something may have to be checked after the guards. */
+  /** True if a rule may have to be checked after the guards. */
   readonly continuesAfterGuards: boolean;
-  /** Whether nothing is ever checked in the guard or after it. */
+  /** True if nothing is ever checked in the guard or after it. */
   readonly isEmpty: boolean;
-  /** Whether the end of a request matters, or may matter because functions provide some of its rules. */
+  /** True if rules depend on the end of a request, or may do so because functions provide some of them. */
   readonly waitsForEnd: boolean;
-  /** Whether the end of a request matters to what a middleware checks. */
+  /** True if rules of the middleware depend on the end of a request. */
   readonly middlewareWaitsForEnd: boolean;
   /** All sites, from the outermost to the nearest, including those from which nothing applies. */
   readonly declared: readonly DeclarationSite[];
-  /** Whether the route, or a class it belongs to, skips all limits of outer sites. */
+  /** True if the route or its class skips all limits of outer sites. */
   readonly skipsAll: boolean;
-  /** Those that the nearest `@SkipRateLimit()` leaves. */
+  /** The sites that the nearest `@SkipRateLimit()` leaves. */
   readonly sites: readonly DeclarationSite[];
   private readonly sources: readonly RuleSource[];
 
   /**
-   * `sites` from the outermost to the nearest; `guarded`: the route has guards of its own, which may set a user; `others`: says whether
-   * global guards may, if that is known.
+   * @param sites from the outermost to the nearest
+   * @param guarded true if the route has its own guards, which may set a user
+   * @param others reports if global guards may set one, once that is known
    */
   constructor(
     sites: readonly DeclarationSite[],
     private readonly guarded: boolean,
     private readonly others?: { readonly hasOthers: boolean },
-    /** Makes its path, if it is one of HTTP whose requests do not say it. */
+    /** Builds the path, for HTTP requests that don't contain their route. */
     readonly paths?: RoutePaths,
   ) {
     this.declared = sites;
@@ -84,14 +85,14 @@ export class RouteRules {
     this.middlewareWaitsForEnd = this.middleware.some(waitsForEnd);
   }
 
-  /** Whether the interceptor must see its requests. */
+  /** True if the interceptor has to run for its requests. */
   get needsInterceptor(): boolean {
     return this.hasSources || this.guard.some(needsInterceptor) || this.authenticated.some(needsInterceptor);
   }
 
   /**
-   * Whether functions must wait until all guards have run: they may choose by the user, and a guard may yet set one. If there is
-   * no request that could have a user, they wait only for guards of the route, since global interceptors may not reach it.
+   * Returns true if functions have to wait until all guards have run: they may choose per user, and a guard may still set one. A call
+   * without a request, which can't have a user, waits only for guards of the route, since global interceptors may not run for it.
    */
   waitsForGuards({ request }: RequestParts): boolean {
     if (request === undefined) return this.guarded;
@@ -106,7 +107,7 @@ export class RouteRules {
     return Array.isArray(answers) ? merged(answers) : answers.then(merged);
   }
 
-  /** Merges limits whose rates are functions, as each request will. Throws `RateLimitConfigError`. */
+  /** Merges limits whose rates are functions, as each request will do later. Throws `RateLimitConfigError`. */
   private refuseConflicts(): void {
     const examples = new Map<RuleSource, readonly Rule[]>();
     for (const source of this.sources) if (source.example !== undefined) examples.set(source, [source.example]);
@@ -122,7 +123,7 @@ function needsInterceptor(rule: Rule): boolean {
   return rule.needsInterceptor;
 }
 
-/** The rules of a phase. The guard also checks those of the middleware, which may not run. */
+/** The rules of a phase. The guard also checks those of the middleware, because the middleware may not run. */
 export function rulesOfPhase(rules: readonly Rule[], phase: Phase): readonly Rule[] {
   const later = levelsAfterGuards(rules);
   return rules.filter((rule) => {
@@ -131,7 +132,7 @@ export function rulesOfPhase(rules: readonly Rule[], phase: Phase): readonly Rul
   });
 }
 
-/** All levels of hierarchies in which some level is checked after the guards: they are charged together. */
+/** The levels of all hierarchies that have a level in a later phase: all levels of a hierarchy are charged together. */
 function levelsAfterGuards(rules: readonly Rule[]): ReadonlySet<Rule> {
   if (!rules.some(({ isNested }) => isNested)) return NO_RULES;
   const roots = new Set<Rule>();
@@ -142,7 +143,7 @@ function levelsAfterGuards(rules: readonly Rule[]): ReadonlySet<Rule> {
 
 const NO_RULES: ReadonlySet<Rule> = new Set();
 
-/** The rules with all that their limits are within, each once, after those that were listed. Throws `RateLimitConfigError`. */
+/** Adds the ancestors of all limits, each once, after the listed rules. Throws `RateLimitConfigError`. */
 export function withAncestors(rules: Rule[], location: string): Rule[] {
   if (!rules.some(({ isNested }) => isNested)) return rules;
   const all = new Set(rules);
@@ -157,15 +158,15 @@ export function withAncestors(rules: Rule[], location: string): Rule[] {
   return [...all];
 }
 
-/** Observes each step of a merge. */
+/** Observes the steps of a merge. */
 export interface MergeObserver {
-  /** A limit applies from a site on; `spec` is that limit, or the function that returned it. */
+  /** Called when a limit starts to apply at a site; `spec` is that limit, or the function that returned it. */
   applied(rule: Rule, site: DeclarationSite, spec: Rule | RuleSource): void;
-  /** A limit no longer applies from a site on, which skips it or has another limit with its name. */
+  /** Called when a limit no longer applies from a site on, because the site skips it or has another limit with its name. */
   leftOut(rule: Rule, site: DeclarationSite, because: 'skipped' | 'replaced'): void;
 }
 
-/** The nearer limit of a name replaces the farther one; two on one site are a mistake. Throws `RateLimitConfigError`. */
+/** If limits have the same name, the one closest to the handler wins; two on one site are an error. Throws `RateLimitConfigError`. */
 export function merge(sites: readonly DeclarationSite[], answers: Answers, observer?: MergeObserver): Rule[] {
   const merged = new Map<string, Rule>();
   for (const site of sites) {

@@ -41,14 +41,14 @@ const COMMON_ROWS: OptionRows = limitOptions;
 
 const NO_SECONDS: readonly LikelySeconds[] = [];
 
-/** Stands for a rate that depends on the request. */
+/** A placeholder for a rate that depends on the request. */
 const DYNAMIC = 'dynamic';
 
 /** Compiles limits as users write them. */
 @Injectable()
 export class RuleCompiler {
   private readonly defaults: LimitDefaults = givenOptions<LimitDefaults>({}, DEFAULTS);
-  /** Equal limits are read once, and so are those that only count in different places. */
+  /** Equal limits are read once. Limits that differ only in the place where they count share a kind. */
   private readonly kinds = new ValueCache<LimitKind>();
   private readonly readings = new ValueCache<LimitReading>();
   private readonly log = new OnceLogger(logger);
@@ -66,7 +66,7 @@ export class RuleCompiler {
     const { defaults } = settings.options;
     if (defaults === undefined) return;
     refuseUnknown('defaults', defaults, DEFAULTS, ownerOfOption);
-    // Mistakes in the defaults are reported as such, and not for the first limit that uses them.
+    // Errors in the defaults are reported here, instead of at the first limit that uses them.
     const limit: LimitDefinition = { ...defaults, algo: 'fixed-window', rate: 1, interval: '1s' };
     const declaration = { location: 'defaults', namespace: '' };
     this.declared(this.readAnew(limit, declaration), declaration);
@@ -77,9 +77,7 @@ export class RuleCompiler {
     return this.declared(this.read(definition, declaration), declaration);
   }
 
-  /**
-   * Reads a limit, as far as it is the same wherever it is declared: equal ones are read once. Throws `RateLimitConfigError`.
-   */
+  /** Reads the parts of a limit that don't depend on its place. Equal limits are read once. Throws `RateLimitConfigError`. */
   read(definition: LimitDefinition, declaration: Declaration): LimitReading {
     const { location, everywhere, onRoutes, rate, generation, carry, off } = declaration;
     const { name } = givenOptions(declaration, ['name']);
@@ -92,7 +90,7 @@ export class RuleCompiler {
     return this.readings.of(asked, () => this.readAnew(definition, declaration));
   }
 
-  /** The rule of a limit in the place where it is declared. Throws `RateLimitConfigError`. */
+  /** The rule of a limit for the place of its declaration. Throws `RateLimitConfigError`. */
   declared(reading: LimitReading, { location, namespace, onRoutes }: Declaration): Rule {
     if (namespace !== '' && reading.needsName !== undefined) {
       throw new RateLimitConfigError(messages.noName(location, reading.needsName));
@@ -150,7 +148,7 @@ export class RuleCompiler {
       withoutRetryAfter: !orElse(common.retryAfter, this.settings.retryAfter),
       hooks: this.hooks.bind(common, location),
       candidate: secondVersionOf(merged(definition, common), location),
-      // Requests that may not count in the end, or cost something else, give units back at any time.
+      // If a request may not count in the end, or may turn out to cost less, units can come back at any time.
       remembersRefusals: count === 'all' && cost === undefined,
       instance: common.scope === 'instance',
       shadow: mode === 'shadow' || this.settings.shadow,
@@ -198,7 +196,10 @@ export class RuleCompiler {
     return new LimitReading(kind, needsName, seconds.length === 0 ? NO_SECONDS : seconds, settings);
   }
 
-  /** What the module says of failing stores. Without that, a limit over several regions allows nothing which others may have allowed. */
+  /**
+   * The module's policy for store failures. Without one, a limit that spans regions rejects everything while its store fails, because other
+   * regions may have used up the quota.
+   */
   private storeErrorPolicy(scope: Scope | undefined, location: string): OnStoreError {
     const { options, onStoreError, regions } = this.settings;
     if (scope !== 'world' || !this.hasRedis) return onStoreError;
@@ -212,13 +213,13 @@ export class RuleCompiler {
     return this.refusals.bind(this.settings.options.answer, 'RateLimitModule');
   }
 
-  /** The default name of a limit whose rate is a function: those of all rates have one. */
+  /** The default name of a limit whose rate is a function. It is the same for all rates. */
   private dynamicName(options: AlgorithmOptions, key: BoundKey, count: Count): string | undefined {
     const name = algorithms.get(options.algo)?.defaultName({ ...options, rate: DYNAMIC } as never);
     return name && name + this.nameEnd(key, count);
   }
 
-  /** What distinguishes limits of one rate that count by other keys, or other requests. */
+  /** The end of a default name, which distinguishes limits of the same rate with different keys or counts. */
   private nameEnd({ given, name }: BoundKey, count: Count): string {
     const { key: usualKey = 'ip', count: usualCount = 'all' } = this.defaults;
     const counted = typeof count === 'function' ? 'custom' : count;
@@ -226,10 +227,10 @@ export class RuleCompiler {
   }
 }
 
-/** Refuses what is no limit, and says what it may stand for. */
+/** Throws if a value isn't a limit, with a suggestion of what it may have been meant as. */
 function refuseOther(given: unknown, location: string): void {
   const isObject = typeof given === 'object' && given !== null;
-  // What somebody wrote into `Object.prototype` makes no class of a limit.
+  // A property that other code added to `Object.prototype` doesn't make a limit a class.
   const isPlain = isObject && Object.getPrototypeOf(given) === Object.prototype && !Object.hasOwn(given, 'resolve');
   if (
     isObject &&
@@ -244,12 +245,12 @@ function refuseOther(given: unknown, location: string): void {
   }
 }
 
-/** Both options in one object, without a prototype, to which other code may have written. */
+/** Merges options into an object without a prototype, because other code may have extended `Object.prototype`. */
 function merged<A extends object, B extends object>(options: A, more: B): A & B {
   return bare({ ...options, ...more });
 }
 
-/** An option of a limit because of which it needs a name that is the same everywhere: code finds what it keeps by that. */
+/** The first option, if any, that requires a name that is the same everywhere, because code finds stored values by that name. */
 function optionThatNeedsName(options: object): string | undefined {
   for (const [option, value] of Object.entries(options)) {
     if (value === undefined) continue;

@@ -23,33 +23,33 @@ import type { RequestTrait } from '../../storage/features/request-trait.js';
 import type { IdentifyAddress } from '../key-resolvers/ip.js';
 import type { BoundKey } from '../key-resolvers/key-resolver.factory.js';
 
-/** What a call from code specifies. */
+/** The values that a call from code specifies. */
 export interface Call {
   readonly priority?: Priority | undefined;
   readonly share?: string | undefined;
   readonly anchor?: Anchor | null | undefined;
 }
 
-/** A limit as routes and code use it: which version decides now, what it is within, and its options besides the algorithm's. */
+/** A limit as routes and code use it: its current version, its ancestors, and the options that don't belong to the algorithm. */
 export class Rule {
   private effective: CompiledLimit;
-  /** Set only while some identities have overrides of their own. */
+  /** Only set while some keys have overrides. */
   private keyed: KeyedLimits | undefined;
   private listeners: (() => void)[] | undefined;
-  /** The cost of a call from code, without a request to derive it from. */
+  /** The cost of a call from code, which has no request to derive a cost from. */
   readonly fixedCost: number;
-  /** The priority of a call from code, unless it sets one. */
+  /** The default priority of a call from code. */
   readonly fixedPriority: Priority | undefined;
-  /** @internal The defaults of what requests and calls specify. */
+  /** @internal The defaults for values that requests and calls may specify. */
   readonly usual: MetBy;
-  /** @internal Finds the rules of all limits that its own is within; set if there are any. */
+  /** @internal Finds the rules of all ancestors; only set if there are any. */
   findAncestors: (() => readonly Rule[]) | undefined;
-  /** @internal Whether a route refers to it. For limits of the module and of routes themselves this is known anyway. */
+  /** @internal True if a route refers to it. For limits of the module and of routes this is known anyway. */
   isOnRoute = false;
   private knownAncestors: readonly Rule[] | undefined;
 
   constructor(
-    /** The limit as it was configured. */
+    /** The limit as it is configured. */
     readonly configured: CompiledLimit,
     readonly settings: RuleSettings,
     readonly ofAll?: Rule, // The rule of all routes, if this one is the part of one route.
@@ -61,34 +61,34 @@ export class Rule {
     this.usual = this.fixedPriority === undefined ? WITHOUT_PRIORITY : { priority: this.fixedPriority };
   }
 
-  /** The limit that decides now for all identities without overrides of their own. */
+  /** The limit that currently decides for all keys without overrides. */
   get limit(): CompiledLimit {
     return this.effective;
   }
 
-  /** The limit that decides now for an identity of its own `key`, whatever that is within. */
+  /** The limit that currently decides for a key, regardless of the limits it is nested in. */
   limitFor(identity: string): CompiledLimit {
     const { keyed } = this;
     return keyed === undefined ? this.limit : keyed.limitFor(ownIdentity({ limit: this.configured, identity }));
   }
 
-  /** Whether its counters are within those of another limit. */
+  /** True if it has a parent, so that its counters are nested in those of the parent. */
   get isNested(): boolean {
     return this.configured.parent !== undefined;
   }
 
-  /** The rules of all limits that its own is within, its parent first. Throws `RateLimitConfigError`. */
+  /** The rules of all ancestors, the parent first. Throws `RateLimitConfigError`. */
   get ancestors(): readonly Rule[] {
     return (this.knownAncestors ??= this.findAncestors?.() ?? NONE);
   }
 
-  /** The ancestors that are charged what this one is: they have no cost of their own. */
+  /** The ancestors without a cost of their own. They are charged the same as this rule. */
   get ancestorsOfSameCost(): readonly Rule[] {
     const other = this.ancestors.findIndex(({ hasCost }) => hasCost);
     return other < 0 ? this.ancestors : this.ancestors.slice(0, other);
   }
 
-  /** The identity of a counter, from the identities that the `key` of each level found, or did not find. */
+  /** The identity of a counter, composed of the keys of each level. `found` returns the key of a level, if it has one. */
   identityAmong(found: (rule: Rule) => string | undefined): string {
     const own = found(this) ?? NOBODY;
     const [parent] = this.ancestors;
@@ -96,17 +96,17 @@ export class Rule {
     return identityWithin({ limit: parent.configured, identity: parent.identityAmong(found) }, own);
   }
 
-  /** Whether it counts requests, and not only what code passes. */
+  /** True if it counts requests, and not only calls from code. */
   get countsRequests(): boolean {
     return this.isOnRoute || this.configured.namespace !== '';
   }
 
-  /** Whether each route has its own counter, and so its own rule. */
+  /** True if each route has its own counter, and so its own rule. */
   get perRoute(): boolean {
     return this.settings.perRoute;
   }
 
-  /** Whether another limit has the same default name, though it counts by another function, or has its rate from one. */
+  /** Returns true if another limit has the same default name, but a different function as its key, count or rate. */
   countsOtherwise({ settings: { key, count, rate, unnamed } }: Rule): boolean {
     const own = this.settings;
     if (!own.unnamed || !unnamed) return false;
@@ -119,12 +119,12 @@ export class Rule {
     return this.configured.name;
   }
 
-  /** The limit for calls for an identity that set no priority. */
+  /** The limit for calls that set no priority. */
   usualLimit(identity: string): CompiledLimit {
     return this.limitFor(identity).meet(this.usual);
   }
 
-  /** Lets another limit of the same name decide from now on, and others for some identities. */
+  /** Makes another limit of the same name decide, and others for some keys. */
   decideBy(limit: CompiledLimit, keyed?: KeyedLimits): void {
     if (limit === this.effective && keyed === undefined && this.keyed === undefined) return;
     this.effective = limit;
@@ -132,69 +132,69 @@ export class Rule {
     for (const listener of this.listeners ?? NO_LISTENERS) listener();
   }
 
-  /** Calls back whenever another limit decides from then on. */
+  /** Registers a listener that is called when another limit becomes the deciding one. */
   onChange(listener: () => void): void {
     (this.listeners ??= []).push(listener);
   }
 
   get phase(): Phase {
     if (!this.isNested) return this.settings.phase;
-    // All levels are checked together.
+    // All levels of a hierarchy are checked together.
     return [this, ...this.ancestors].some(({ settings }) => settings.phase === 'authenticated')
       ? 'authenticated'
       : this.settings.phase;
   }
 
-  /** The response when this limit refuses. */
+  /** The response to a rejection by this limit. */
   get answer(): RefusalAnswer {
     return this.settings.answer;
   }
 
-  /** Whether requests have costs of their own. */
+  /** True if requests can have different costs. */
   get hasCost(): boolean {
     return this.settings.hasCost;
   }
 
-  /** Whether it matters after the guards. */
+  /** True if it needs the interceptor after the guards. */
   get needsInterceptor(): boolean {
     return this.phase === 'authenticated' || this.waitsForEnd || this.ancestors.some((rule) => rule.waitsForEnd);
   }
 
-  /** Whether the end of a request matters: it may not count, or it ends what is held. */
+  /** True if it needs the end of a request: to decide if the request counts, or to release a lease. */
   get waitsForEnd(): boolean {
     const { count, measure } = this.settings;
     return count !== 'all' || measure !== undefined || this.limit.algorithm.leases !== undefined;
   }
 
-  /** Whether it looks at how much a request took. */
+  /** True if it needs the bytes or the duration of a request. */
   get measures(): boolean {
     const { count, measure } = this.settings;
     return measure !== undefined || typeof count === 'function';
   }
 
-  /** Whether units that a request is charged may have to be given back. */
+  /** True if units that a request was charged may have to be refunded. */
   get mayGiveBack(): boolean {
     return this.waitsForEnd || this.hasCost || this.limit.algorithm.queue !== undefined;
   }
 
-  /** Whether a request with this outcome counts, or how many units it counts. */
+  /** Returns true if a request with this outcome counts, or the number of units that it counts. */
   counts(outcome: Outcome): Awaitable<boolean | number> {
     const { count, measure } = this.settings;
     const counted =
       typeof count === 'function'
         ? count(outcome)
-        : // A client that did not wait for the response cannot choose which outcome it had.
+        : // A client that did not wait for the response must not be able to choose the outcome.
           count === 'all' || outcome.aborted || outcome.failed === (count === 'failed');
     if (measure === undefined) return counted;
     return andThen(counted, (is) => (is === true ? (measuredUnits(measure, outcome) ?? true) : is));
   }
 
-  /** Finds the identity of a request. Fixed rules with equal keys share the function. */
+  /** Finds the key of a request. Fixed rules with equal keys share this function. */
   get identify(): Identify {
     return this.settings.key.identify;
   }
 
-  /** The limit for a call from code, which says what the limit's trait needs to know. A call that only looks may leave that open. */
+  /** The limit for a call from code, which provides the value of the limit's trait. A call that only reads may omit it. */
   limitForCall(identity: string, call: Call, looks = false): CompiledLimit {
     const { trait } = this.settings;
     if (call.anchor !== undefined && trait?.option !== 'anchor') {
@@ -209,7 +209,7 @@ export class Rule {
     return limit.meet({ priority, ...trait.metBy(call[trait.option as keyof Call], limit, looks) });
   }
 
-  /** The limit for those who share its units under a name, wherever its windows begin. */
+  /** The limit for callers that use its units under the name of a share, regardless of the start of its windows. */
   limitForShare(identity: string, share: string): CompiledLimit {
     const { trait } = this.settings;
     if (trait?.option !== 'share') throw new RateLimitArgumentError(messages.noShare(this.name));
@@ -226,20 +226,20 @@ function isOtherFunction(one: unknown, other: unknown): boolean {
   return typeof one === 'function' && one !== other;
 }
 
-/** The settings of a rule besides its limit. */
+/** The settings of a rule, except those of its limit. */
 export interface RuleSettings {
   readonly key: BoundKey;
-  /** Whether the limit itself sets its key; otherwise code may pass any. */
+  /** True if the limit sets its own key. Otherwise code may pass any key. */
   readonly hasKey?: boolean;
   /**
    * The number of leading bits of an IPv6 address that identify a client.
    * @default 64
    */
   readonly ipv6Prefix?: number;
-  /** The identity by address, for requests without a key. */
+  /** Finds the address, for requests without a key. */
   readonly byAddress: IdentifyAddress;
   readonly onMissingKey: OnMissingKey;
-  /** Whether the app has explicitly chosen the address for requests without a key. */
+  /** True if the app has explicitly chosen the address for requests without a key. */
   readonly addressIsMeant?: boolean;
   readonly onMissingReader: OnMissingReader;
   readonly phase: Phase;
@@ -247,27 +247,27 @@ export interface RuleSettings {
   readonly cost: Exclude<NonNullable<CommonLimitOptions['cost']>, MeasuredCost>;
   /** How requests are measured; `undefined` if they are not. */
   readonly measure?: Measure | undefined;
-  /** Whether a cost was set, so that the final cost of a request may differ. */
+  /** True if a cost is set, so that the final cost of a request may differ. */
   readonly hasCost: boolean;
   readonly priority: CommonLimitOptions['priority'];
-  /** An option that it has, because of which no limit can be within it. */
+  /** The option, if any, because of which the limit can't have children. */
   readonly childless?: string | undefined;
-  /** The trait of requests and calls by which they meet a version of it. */
+  /** The trait of requests and calls that selects their version of the limit. */
   readonly trait?: RequestTrait<BoundKey> | undefined;
   readonly count: Count;
   readonly skip: CommonLimitOptions['skip'];
   readonly answer: RefusalAnswer;
-  /** Whether each route has its own counter. */
+  /** True if each route has its own counter. */
   readonly perRoute: boolean;
-  /** Whether its name is the default one, made of algorithm and rate. */
+  /** True if it has the default name, made of algorithm and rate. */
   readonly unnamed: boolean;
   /** The function that found its rate. */
   readonly rate?: RateFunction | undefined;
-  /** Shared by all rules of an app, since a function can make new ones for each request. */
+  /** Shared by all rules of an app, since a function can create new rules for each request. */
   readonly log: OnceLogger;
 }
 
-/** Limits of some identities, which differ from that of all others. */
+/** The limits of some keys that differ from the limit of all others. */
 export interface KeyedLimits {
   limitFor(identity: string): CompiledLimit;
 }

@@ -16,10 +16,10 @@ import { countsAddresses } from './possible-keys.js';
 import { RouteRulesRegistry } from './route-rules-registry.js';
 import { isGateway, resolvesField } from './route-names.js';
 
-/** Makes the rules of all routes of an app when it starts, and refuses mistakes that requests would run into later. */
+/** Creates the rules of all routes when the app starts, and throws for errors that would otherwise only show at requests. */
 @Injectable()
 export class StartUpCheck {
-  /** The name of a limit that counts requests by their addresses, if there is one. */
+  /** The name of a limit that counts requests per address, if there is one. */
   byAddress: string | undefined;
 
   constructor(
@@ -31,7 +31,7 @@ export class StartUpCheck {
     private readonly guards: GuardCheck,
   ) {}
 
-  /** Throws `RateLimitConfigError` for limits that no request could be checked against. */
+  /** Throws `RateLimitConfigError` for limits that can't be checked for any request. */
   run(): void {
     for (const module of this.modules.values()) {
       const { controllers, providers, injectables } = module;
@@ -39,7 +39,7 @@ export class StartUpCheck {
         this.refuseUnknownLimiters(metatype, inject);
       }
     }
-    // Throws for limits that are within a limit in a way that is not allowed.
+    // Throws for limits whose parent is not allowed.
     for (const rule of [...this.registry.moduleRules, ...this.registry.named.map((limit) => limit.rule)]) {
       void rule.ancestors;
     }
@@ -49,7 +49,7 @@ export class StartUpCheck {
     this.namespaces.assign(classes.flatMap((each) => each.declarers(countsPerRoute)));
     for (const each of classes) {
       const { type, lost } = each;
-      // Also for a controller without routes, whose own limits would otherwise never be read.
+      // This includes controllers without routes, whose limits would otherwise never be read.
       this.routes.sitesOf(type);
       for (const method of lost) {
         throw new RateLimitConfigError(messages.lostMethod(`@RateLimit on ${classNameOf(type)}.${method}`));
@@ -86,14 +86,14 @@ export class StartUpCheck {
     if (!bound) throw new RateLimitConfigError(messages.unguarded(["the module's 'limits'"]));
   }
 
-  /** Refuses limits where Nest calls no guards, although one is bound. */
+  /** Throws for limits on methods before which Nest calls no guards, although a guard is bound. */
   private refuseUnreached(classes: readonly DeclaredClass[]): void {
     if (this.guards.reachesGateways) return;
     const gateways = classes.filter(({ type }) => isGateway(type)).flatMap((each) => this.unguarded(each));
     if (gateways.length > 0) throw new RateLimitConfigError(messages.unreachedGateways(gateways));
   }
 
-  /** The routes of a class that have limits but none of our guards. */
+  /** The routes of a class that have limits but no `RateLimitGuard`. */
   private unguarded({ type, hasLimitsOfClass, methods }: DeclaredClass): string[] {
     if (bindsOwnGuard(type)) return [];
     return methods
@@ -109,7 +109,7 @@ export class StartUpCheck {
       .map(({ name }) => `${classNameOf(type)}.${name}`);
   }
 
-  /** The routes that may have limits, or skip some. The rules of all others are made when they are called. */
+  /** The routes that may have limits or skip some. The rules of all other routes are created at their first call. */
   private limitedRoutes(each: DeclaredClass): readonly DeclaredMethod[] {
     return this.registry.moduleSpecs.length > 0 ? each.routes : each.declaredRoutes;
   }

@@ -4,8 +4,8 @@ import type { PolicyLimit } from '../config/policy.js';
 import { secondVersion } from '../../storage/features/options.js';
 
 /**
- * Applies a policy to a limit of code. With another algorithm, the options of the former one are dropped, including its
- * second version. With blocks without steps, there is nothing to forget.
+ * Applies a policy to a limit defined in code. If the policy sets another algorithm, all options of the former one are dropped, including
+ * its second version. If it sets a `blockFor` that isn't a list, `forgetAfter` is dropped.
  */
 export function withPolicy(written: ExactLimit, { options }: PolicyLimit): ExactLimit {
   const isOther = options.algo !== undefined && options.algo !== written?.algo;

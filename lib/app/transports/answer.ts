@@ -11,18 +11,18 @@ interface NodeAnswer extends ClosableResponse {
   destroy?(): void;
 }
 
-/** The counters that Node's own socket time-outs look at, too. */
+/** The counters that Node's own socket time-outs also use. */
 interface Handle {
   readonly bytesWritten?: number;
   readonly writeQueueSize?: number;
 }
 
-/** The bytes that Node buffers for a client, at least, before it signals back-pressure. */
+/** The number of bytes that Node buffers for a client before it signals back-pressure, at least. */
 const BUFFER = 16_384;
 
-/** How a client reads the response to one request. */
+/** Tracks how a client reads the response to one request. */
 export class Answer {
-  /** Whether the response has had to wait for its client. */
+  /** True if the response has had to wait for its client. */
   waited = false;
   private readonly listeners: (() => void)[] = [];
   private sent = 0;
@@ -38,23 +38,23 @@ export class Answer {
     });
   }
 
-  /** Whether all of it has been handed to Node. */
+  /** True if the whole response has been handed to Node. */
   get isComplete(): boolean {
     return this.response.writableEnded === true;
   }
 
-  /** Whether more of it waits until the client has read. */
+  /** True if the response can't continue until the client has read more. */
   get isBlocked(): boolean {
     const { writableNeedDrain, stream } = this.response;
     return !this.isComplete && (writableNeedDrain === true || stream?.writableNeedDrain === true);
   }
 
-  /** Calls back when all of it has been handed to Node, if the response reports that. */
+  /** Calls back when the whole response has been handed to Node, if it reports that. */
   onComplete(listener: () => void): void {
     this.listeners.push(listener);
   }
 
-  /** The bytes that the client has read since the last call; a lower bound if only buffer sizes are known. */
+  /** The number of bytes that the client has read since the last call; a lower bound if only buffer sizes are known. */
   taken(): number {
     const { drains, sent } = this;
     const { _handle: handle }: { readonly _handle?: Handle | null } = this.response.socket ?? {};
@@ -75,7 +75,7 @@ export class Answer {
 
 const answers = new WeakMap<ClosableResponse, Answer>();
 
-/** The answer sent as a response; calls that share the response share it. */
+/** Returns the `Answer` of a response. Calls with the same response share it. */
 export function answerOf(response: ClosableResponse): Answer {
   let answer = answers.get(response);
   if (answer === undefined) answers.set(response, (answer = new Answer(response)));

@@ -1,12 +1,12 @@
 import { ServerResponse } from 'node:http';
 
-/** The connection of a response: Node's own, which reports when the client goes away. */
+/** The connection of a response, as Node provides it. It reports when the client disconnects. */
 export interface ClosableResponse {
   readonly destroyed?: boolean;
   once(event: 'close', listener: () => void): unknown;
 }
 
-/** What Node has besides. For HTTP/2, only the stream of a response knows that it has been closed. */
+/** The additional members of Node's responses. For HTTP/2, only the stream of a response shows that it has been closed. */
 interface NodeResponse extends ClosableResponse {
   readonly stream?: { readonly destroyed?: boolean };
   /** `null` while the response waits behind those of earlier requests on the same connection (pipelining). */
@@ -14,29 +14,31 @@ interface NodeResponse extends ClosableResponse {
   readonly req?: { readonly socket?: ClosableResponse | null };
 }
 
-/** The socket of a request, as Node has it. */
+/** The socket of a request, as Node provides it. */
 export interface ClientSocket {
-  /** The client's address. A Unix domain socket has none, and a socket that the client has reset may have none. */
+  /** The client's address. A Unix domain socket has none, and a socket that the client has reset may have lost it. */
   readonly remoteAddress?: string | undefined;
   /** The server's own address. If present, the socket has addresses. */
   readonly localAddress?: string | undefined;
-  /** Whether it has been closed. */
+  /** True if it has been closed. */
   readonly destroyed?: boolean | undefined;
 }
 
-/** The close listeners of connections. Node warns of many listeners, and a GraphQL request can have many calls. */
+/**
+ * The close listeners of connections. They share one Node listener, since Node warns about many, and a GraphQL request can have many calls.
+ */
 const closeListeners = new WeakMap<ClosableResponse, Set<() => void>>();
 
-/** The connection that carries a response, if it is one of Node's. */
+/** The connection of a response, if it is one of Node's. */
 export function connectionOf(response: object | undefined): ClosableResponse | undefined {
-  // The usual case. Looking up a property that an object lacks takes longer than everything else.
+  // The usual case comes first, because looking up a property that an object lacks is slow.
   if (response instanceof ServerResponse) return response;
   // Fastify wraps the response, Express extends it.
   const { raw = response }: { raw?: unknown } = response ?? {};
   return isClosable(raw) ? raw : undefined;
 }
 
-/** Whether a response has been closed, so that it will not emit `close` any more. */
+/** Returns true if a response has been closed, so that it won't emit `close` any more. */
 export function isGone(connection: NodeResponse | undefined): boolean {
   if (connection === undefined) return false;
   if (connection.destroyed === true) return true;
@@ -50,9 +52,8 @@ function socketAhead({ socket, req }: NodeResponse): ClosableResponse | undefine
 }
 
 /**
- * Whether a socket has lost its client's address: if a client sends a request and then resets the connection, the kernel forgets
- * the address before the request is read. The address of the server's end is still there; a Unix domain socket has none at either
- * end.
+ * Returns true if a socket has lost its client's address. If a client sends a request and then resets the connection, the kernel drops the
+ * address before the request is read, but keeps that of the server's end. A Unix domain socket has neither.
  */
 export function isLost(socket: ClientSocket | undefined): boolean {
   if (socket === undefined || socket === null || socket.remoteAddress !== undefined) return false;

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { asObject } from '../../engine/util/objects.js';
 
-/** The part of a framework's HTTP adapter that is used. */
+/** The members of a framework's HTTP adapter that are used here. */
 export interface FrameworkAdapter {
   getType(): string;
   getInstance(): unknown;
@@ -15,12 +15,12 @@ interface ExpressApp {
   readonly request?: object;
 }
 
-/** The key under which Fastify keeps the class of its requests. */
+/** The key under which Fastify stores the class of its requests. */
 const FASTIFY_REQUEST = 'fastify.Request';
-/** The key under which it keeps the options of its app. */
+/** The key under which it stores the options of its app. */
 const FASTIFY_OPTIONS = 'fastify.options';
 
-/** Reads addresses by the own `request.ip` of Express and Fastify; `undefined` for other frameworks. */
+/** Reads addresses with the `request.ip` of Express and Fastify; `undefined` for other frameworks. */
 export function frameworkAddress(adapter: FrameworkAdapter | undefined): ReadAddress | undefined {
   const instance = adapter?.getInstance() as object | undefined;
   if (instance !== undefined && adapter?.getType() === 'express') {
@@ -39,7 +39,7 @@ export function frameworkAddress(adapter: FrameworkAdapter | undefined): ReadAdd
   return undefined;
 }
 
-/** The option `trustProxy` of an app of Fastify, or of one of its contexts; `undefined` if it is not known. */
+/** The option `trustProxy` of a Fastify app or of one of its contexts; `undefined` if it is not known. */
 export function proxiesOfFastify(fastify: unknown): unknown {
   // Contexts inherit from their app.
   for (let each = asObject(fastify); each !== undefined; each = asObject(Object.getPrototypeOf(each))) {
@@ -62,20 +62,20 @@ function rawOf(request: IncomingMessage): PropertyDescriptorMap {
   return { raw: { value: request } };
 }
 
-/** An address that no proxy of an app has: it is kept for documentation. */
+/** An address that no proxy has, because it is reserved for documentation. */
 const CHOSEN = '203.0.113.7';
 const NO_PROXY = '198.51.100.7';
-/** More hops than there are proxies in front of an app. */
+/** More hops than any app has proxies in front of it. */
 const HOPS = 32;
 
-/** Whether a framework believes any client about its address. */
+/** Returns true if a framework accepts any address that a client claims to have. */
 export function trustsAnyone(adapter: FrameworkAdapter | undefined): boolean {
   const forwarded = [CHOSEN, ...Array.from({ length: HOPS }, () => NO_PROXY)].join(', ');
   const request = { headers: { 'x-forwarded-for': forwarded }, socket: { remoteAddress: NO_PROXY } };
   try {
     return frameworkAddress(adapter)?.(request as unknown as IncomingMessage) === CHOSEN;
   } catch {
-    // A function of the app decides whom to trust, and expects more of requests.
+    // A function of the app decides which proxies to trust, and needs more of the request.
     return false;
   }
 }

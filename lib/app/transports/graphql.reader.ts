@@ -5,21 +5,21 @@ import { asObject } from '../../engine/util/objects.js';
 import { waitIn } from './refusal.js';
 import type { RequestLike, RequestParts, RequestReader } from './request-reader.js';
 
-/** The connection of graphql-ws, in the place where HTTP has its request. */
+/** The connection of graphql-ws, which takes the place of the HTTP request. */
 interface Subscriber {
   readonly request?: RequestLike;
   readonly user?: unknown;
 }
 
-/** What Nest's drivers, or the app itself, put into the context of a GraphQL request. */
+/** The parts of a GraphQL context that Nest's drivers or the app provide. */
 interface Shared {
   readonly req?: RequestLike & { readonly res?: unknown; readonly extra?: Subscriber };
   readonly res?: unknown;
-  /** Mercurius gives subscriptions an object with nothing but the request of their connection. */
+  /** For subscriptions, Mercurius provides an object that only contains the request of their connection. */
   readonly reply?: { readonly raw?: unknown; readonly request?: RequestLike };
 }
 
-/** GraphQL: each field with a resolver is a call. */
+/** GraphQL: each resolved field is a call. */
 export const graphqlReader: RequestReader = {
   transport: 'graphql',
 
@@ -38,12 +38,12 @@ export const graphqlReader: RequestReader = {
     return { request: req, response, sharesResponse: true };
   },
 
-  // A request can select a field many times under aliases; their `info` differs.
+  // A request can select a field many times under aliases, each with its own `info`.
   call: (context) => ownInfo(context) ?? context.getArgs(),
 
   /**
-   * The same exception, in a form that GraphQL shows: GraphQL copies its `extensions`, and Nest's driver sets a code of its own
-   * if the body has a `statusCode`.
+   * The same exception in a form that GraphQL shows: GraphQL copies its `extensions`, and Nest's driver sets its own code if the body has a
+   * `statusCode`.
    */
   refuse(exception: HttpException) {
     const isDenied = exception instanceof RateLimitDeniedException;
@@ -61,12 +61,12 @@ export const graphqlReader: RequestReader = {
   },
 };
 
-/** The copies of `info`, each made for one call. */
+/** The copies of `info`, each created for one call. */
 const copies = new WeakSet<object>();
 
 /**
- * The `info` of one call. Each field has its own. Resolvers of federated references and of types are called many times with the
- * `info` of one field, and even with one reference; these calls get a copy, which the handler sees, too.
+ * The `info` of one call. Each field has its own. Resolvers of federated references and of types are called many times with the `info` of
+ * one field, and even with one reference; each of these calls gets a copy, which is also passed to the handler.
  */
 function ownInfo(context: ExecutionContext): object | undefined {
   const args: unknown[] = context.getArgs();
@@ -86,7 +86,7 @@ function sharedOf(context: ExecutionContext): Shared | undefined {
 /** The index of `info` in the arguments of a field: parent value, arguments, context, `info`. */
 const FIELD_INFO = 3;
 
-/** References and values have no arguments; those of a value end with its abstract type. */
+/** Resolvers of references and types have no `args` parameter; those of types end with the abstract type. */
 function infoAt(args: readonly unknown[]): number {
   return args.length === FIELD_INFO || isType(args[FIELD_INFO]) ? FIELD_INFO - 1 : FIELD_INFO;
 }

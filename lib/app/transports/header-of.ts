@@ -1,4 +1,4 @@
-/** The headers of a request as Node has them, by name in lower case. Some HTTP adapters have the `Headers` of the Web instead. */
+/** The headers of a Node request, by name in lower case. Some HTTP adapters provide the Web's `Headers` instead. */
 type GivenHeaders = Readonly<Record<string, string | string[] | undefined>> & { readonly get?: unknown };
 
 /** The value of a request header, by its name in lower case. */

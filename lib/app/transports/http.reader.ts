@@ -1,7 +1,7 @@
 import { asObject } from '../../engine/util/objects.js';
 import type { RequestReader } from './request-reader.js';
 
-/** HTTP with any framework. The request is the framework's own, so `ip` follows the proxies that the framework trusts. */
+/** HTTP with any framework. `ip` comes from the framework's own request, so it respects the proxies that the framework trusts. */
 export const httpReader: RequestReader = {
   transport: 'http',
 

@@ -6,16 +6,16 @@ import { refusalData } from './refusal.js';
 
 /** The JSON-RPC code of a call that exceeds a limit. */
 const LIMITED = -32_029;
-/** The JSON-RPC code of other refusals: JSON-RPC leaves what it means to servers. */
+/** The JSON-RPC code of other rejections. JSON-RPC reserves it for servers, without a fixed meaning. */
 const REFUSED = -32_000;
 
-/** The context of a message that is a call of MCP: `McpContext` of `@rekog/mcp-nest`. */
+/** The context of a message that is an MCP call: `McpContext` of `@rekog/mcp-nest`. */
 export interface McpMessageContext {
   getSession(): { readonly sessionId?: unknown } | undefined;
   getRawRequest(): unknown;
 }
 
-/** An error as JSON-RPC sends it. */
+/** An error in the form that JSON-RPC sends. */
 class JsonRpcError extends Error {
   override readonly name = 'JsonRpcError';
 
@@ -28,14 +28,14 @@ class JsonRpcError extends Error {
   }
 }
 
-/** Returns the context of a message if it is a call of MCP. */
+/** Returns the context of a message if it is an MCP call. */
 export function asMcpContext(value: unknown): McpMessageContext | undefined {
   const context = asObject<Partial<McpMessageContext>>(value);
   const isMcp = typeof context?.getSession === 'function' && typeof context.getRawRequest === 'function';
   return isMcp ? (context as McpMessageContext) : undefined;
 }
 
-/** The error that a client of MCP gets instead of an exception. Its `data` says how long to wait. */
+/** The error that an MCP client receives instead of an exception. Its `data` contains the wait. */
 export async function mcpRefusal(exception: HttpException): Promise<Error> {
   const isLimited = exception instanceof RateLimitExceededException;
   const limit = isLimited ? longestOf(exception) : undefined;
@@ -44,7 +44,7 @@ export async function mcpRefusal(exception: HttpException): Promise<Error> {
   return Object.assign(await protocolError(code, exception.message, data), { cause: exception });
 }
 
-/** The limit with the longest wait of those that the client may know. */
+/** The limit with the longest wait, among those that aren't hidden. */
 function longestOf({ result, limits }: RateLimitExceededException): string | undefined {
   let longest: Decision | undefined;
   for (const decision of result.decisions) {
@@ -54,13 +54,13 @@ function longestOf({ result, limits }: RateLimitExceededException): string | und
   return longest?.limit;
 }
 
-/** The SDK sends other errors of tools as their results, which clients cannot tell from the results of calls that ran. */
+/** The SDK sends other errors of tools as results, which clients cannot tell from the results of calls that ran. */
 async function protocolError(code: number, message: string, data: object): Promise<Error> {
   try {
     const { ProtocolError } = await import('@modelcontextprotocol/server');
     return new ProtocolError(code, message, data);
   } catch {
-    // Servers with another SDK do without it.
+    // Servers with another SDK don't need its error class.
     return new JsonRpcError(code, message, data);
   }
 }

@@ -5,11 +5,11 @@ import { isPromise } from '../../engine/util/awaitable.js';
 import { httpReader } from './http.reader.js';
 import type { RequestParts, RequestReader } from './request-reader.js';
 
-/** Reads the request and the response of a call. Throws if the reader returns no parts, so that no call goes uncounted. */
+/** Reads the request and the response of a call. Throws if the reader returns nothing usable, so that no call goes uncounted. */
 export function partsOf(reader: RequestReader, context: ExecutionContext): RequestParts {
   const parts = reader.read(context);
   if (reader === httpReader) return parts;
-  // Each call site checks by itself: much faster than one shared function that sees objects of all shapes.
+  // Each call site has its own check, which is much faster than a shared function that sees objects of all shapes.
   if (typeof parts === 'object' && parts !== null && !('then' in parts)) return parts;
   if (isUsable(parts)) return parts;
   throw new RateLimitArgumentError(messages.wrongParts(reader.transport, parts));
@@ -21,7 +21,7 @@ export function addressOf({ request }: RequestParts): string | undefined {
   return typeof ip === 'string' && ip !== '' ? ip : undefined;
 }
 
-/** The object that identifies a call: guard and interceptor see the same one, and no other call does. */
+/** The object that identifies a call: it is the same for guard and interceptor, and different for every other call. */
 export function callOf(reader: RequestReader, context: ExecutionContext): object {
   const call = reader.call?.(context) ?? context.getArgs();
   if (reader === httpReader) return call;
@@ -30,7 +30,7 @@ export function callOf(reader: RequestReader, context: ExecutionContext): object
   throw new RateLimitArgumentError(messages.wrongCall(reader.transport, call));
 }
 
-/** Whether a reader returned an object. A promise is wrong, and its rejection must not end the process. */
+/** Returns true if a reader returned an object. A promise is invalid, and its rejection must not terminate the process. */
 function isUsable(given: object): boolean {
   if (isPromise(given)) given.then(undefined, () => undefined);
   else return typeof given === 'object' && given !== null;

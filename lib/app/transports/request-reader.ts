@@ -1,7 +1,7 @@
 import type { ExecutionContext, HttpException } from '@nestjs/common';
 import type { ClientSocket } from './connection.js';
 
-/** The part of a request that is read, whatever framework made it. */
+/** The members of a request that are read, regardless of the framework. */
 export interface RequestLike {
   /** The client's address, for `key: 'ip'`. */
   readonly ip?: unknown;
@@ -10,23 +10,23 @@ export interface RequestLike {
   /** The user that a guard has set, for `key: 'user'`. */
   readonly user?: unknown;
   /**
-   * The socket that the request came through, as every Node request has it. If a network socket has lost its address, its client
-   * is gone, and the call is refused, since it cannot be counted for anyone.
+   * The socket of the request, as every Node request has it. If a network socket has lost its address, the client has disconnected, and the
+   * call is rejected, because there is no client to count it for.
    */
   readonly socket?: ClientSocket | undefined;
 }
 
-/** The request and the response of a call, as far as its transport has them. */
+/** The request and the response of a call, if its transport provides them. */
 export interface RequestParts {
-  /** Who makes the call. Without it, limits by address, user or header have no key. */
+  /** The request, which identifies the caller. Without it, limits per address, user or header have no key. */
   readonly request?: RequestLike | undefined;
   /**
-   * The response to this call. It gets the headers that describe limits, if it has headers. If it is a Node response, or holds
-   * one as `raw`, the call ends when that closes; otherwise when the handler returns.
+   * The response to this call. If it has headers, they report the limits. If it is a Node response, or contains one as `raw`, the call ends
+   * when that closes; otherwise it ends when the handler returns.
    */
   readonly response?: object | undefined;
   /**
-   * Whether the response answers several calls, such as the fields of a GraphQL query. Its headers then describe all of them.
+   * True if the response belongs to several calls, such as the fields of a GraphQL query. Its headers then report all of them.
    * @default false
    */
   readonly sharesResponse?: boolean;
@@ -34,26 +34,26 @@ export interface RequestParts {
 
 /**
  * Reads the calls of one transport, for the option `readers`: an object, or an injectable class. HTTP, GraphQL, WebSockets and
- * microservices have built-in readers; one for the same transport replaces them. A class that injects others must be a provider
- * of a module.
+ * microservices have built-in readers; a reader for the same transport replaces them. If a class injects others, it must be a provider of a
+ * module.
  */
 export interface RequestReader {
   /** The value of `context.getType()` for these calls, such as `'telegraf'`. */
   readonly transport: string;
 
-  /** Returns request and response. It is called again after the guards, which may have set a user. */
+  /** Returns the request and the response. It is called again after the guards, which may have set a user. */
   read(context: ExecutionContext): RequestParts;
 
   /**
-   * Returns the object that identifies one call and no other: it must be one of the handler's arguments, or
-   * `@RateLimitDecision()` is `undefined` there.
+   * Returns an object that identifies one call and no other. It must be one of the handler's arguments, otherwise `@RateLimitDecision()` is
+   * `undefined` for these calls.
    * @default the array of the arguments
    */
   call?(context: ExecutionContext): object;
 
   /**
-   * Returns the error to throw instead of a `RateLimitExceededException`, or of another `HttpException` of the check: 503 while
-   * the store fails, 401 or 400 by `onMissingKey: 'refuse'`.
+   * Returns the error to throw instead of a `RateLimitExceededException`, or instead of another `HttpException` of the check: 503 while the
+   * store fails, 401 or 400 for `onMissingKey: 'refuse'`.
    * @default the exception itself
    */
   refuse?(exception: HttpException, context: ExecutionContext): unknown;

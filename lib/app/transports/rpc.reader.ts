@@ -6,15 +6,15 @@ import { refusalData } from './refusal.js';
 import type { RequestLike, RequestParts, RequestReader } from './request-reader.js';
 import { rethrow } from '../../engine/util/reason-of.js';
 
-/** The context of a message, as far as it knows the client. */
+/** The members of a message's context that identify the client. */
 interface MessageContext {
   /** Nest's TCP transport: the connection. */
   getSocketRef?(): { readonly netSocket?: ClientSocket };
-  /** Strategies whose messages come over HTTP, such as `@rekog/mcp-nest`: the request; otherwise nothing. */
+  /** The request, for transports whose messages come over HTTP, such as `@rekog/mcp-nest`; otherwise `undefined`. */
   getRawRequest?(): unknown;
 }
 
-/** Messages and events of microservices. TCP has an address, and messages over HTTP have a request; brokers have neither. */
+/** Messages and events of microservices. TCP has an address, and messages over HTTP have a request; message brokers have neither. */
 export const rpcReader: RequestReader = {
   transport: 'rpc',
 
@@ -28,11 +28,10 @@ export const rpcReader: RequestReader = {
     return { request: { ip, headers, user, socket: behind.socket } };
   },
 
-  // An app's own transport may pass the same context to all messages; the arguments are the same array in guards and
-  // interceptors.
+  // An app's own transport may pass the same context with all messages. The array of arguments is the same in guards and interceptors.
   call: (context) => context.getArgs(),
 
-  /** Returns an `RpcException`, whose data the client gets as the error; a client of MCP gets an error of JSON-RPC. */
+  /** Returns an `RpcException`, whose data the client receives as the error, or a JSON-RPC error for an MCP client. */
   async refuse(exception, context) {
     if (hasNoCaller(context)) return exception;
     const { RpcException } = await import('@nestjs/microservices').catch(rethrow);
@@ -47,8 +46,8 @@ const HANDLER_TYPE = 'microservices:handler_type';
 const EVENT = 2;
 
 /**
- * Whether no caller gets the error. For an event, Nest 12 logs each `RpcException` with everything it holds, dozens of lines, but
- * no other HTTP exception. Only Kafka gets it, and then delivers the event again.
+ * Returns true if no caller receives the error. For an event, Nest 12 logs each `RpcException` with all of its members, dozens of lines,
+ * but no other HTTP exception. Only Kafka reacts to it: it delivers the event again.
  */
 function hasNoCaller(context: ExecutionContext): boolean {
   if (Reflect.getMetadata(HANDLER_TYPE, context.getHandler()) !== EVENT) return false;

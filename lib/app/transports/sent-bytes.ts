@@ -2,7 +2,7 @@ import type { ClosableResponse } from './connection.js';
 
 /** The counters of Node's socket. */
 interface NodeSocket {
-  /** What has been written, including what waits. */
+  /** The number of written bytes, including those that are still queued. */
   readonly bytesWritten?: number;
   readonly destroyed?: boolean;
   readonly _handle?: { readonly bytesWritten?: number; readonly writeQueueSize?: number } | null;
@@ -19,7 +19,7 @@ interface NodeStream {
   ) => void;
 }
 
-/** Node's response, with what shows how much of it was sent. */
+/** Node's response, with the parts that show how much of it was sent. */
 interface NodeResponse extends ClosableResponse {
   /** `null` while the response waits behind those of earlier requests on the same connection (pipelining). */
   readonly socket?: NodeSocket | null;
@@ -39,7 +39,7 @@ const known = new WeakMap<ClosableResponse, SentBytes>();
 const closedAt = new WeakMap<NodeSocket, { bytes: number | undefined }>();
 
 /**
- * Counts what is sent of a response from now on, below anything that compresses it. Calls that share the response share the count.
+ * Counts the sent bytes of a response from now on, after any compression. Calls that share the response share the count.
  */
 export function countSent(response: ClosableResponse): SentBytes {
   let sent = known.get(response);
@@ -60,7 +60,7 @@ function unknown(): undefined {
   return undefined;
 }
 
-/** HTTP/1: what the socket has sent between the beginning and the end of the response, without the header. */
+/** HTTP/1: the bytes that the socket sends between the start and the end of the response, without the header. */
 function ofSocket(response: NodeResponse): SentBytes {
   let begun: { readonly socket: NodeSocket; readonly before: number | undefined } | undefined;
   let finishedAt: number | undefined;
@@ -85,14 +85,14 @@ function ofSocket(response: NodeResponse): SentBytes {
   };
 }
 
-/** What has left a socket: without what waits until the client has read. */
+/** The bytes that have left a socket, without those that are queued for a slow client. */
 function throughOf(socket: NodeSocket): number | undefined {
   const { _handle: handle } = socket;
   if (handle?.bytesWritten === undefined) return closedAt.get(socket)?.bytes;
   return handle.bytesWritten - (handle.writeQueueSize ?? 0);
 }
 
-/** Keeps what a socket has sent once it is closed, by whichever side. */
+/** Keeps the number of sent bytes when the socket closes. */
 function watchClose(socket: NodeSocket): void {
   const { _destroy: destroy } = socket;
   if (closedAt.has(socket) || destroy === undefined) return;
@@ -106,8 +106,8 @@ function watchClose(socket: NodeSocket): void {
 }
 
 /**
- * HTTP/2: the chunks that were passed to the stream, each once the one before was sent. Without a way to pass several at once, what
- * waits for a slow client is not counted.
+ * HTTP/2: counts the chunks that are passed to the stream, each once the previous one was sent. `_writev` would pass all queued chunks
+ * at once, although a slow client may never receive them.
  */
 function ofStream(stream: NodeStream): SentBytes {
   const { _write: write } = stream;

@@ -5,13 +5,13 @@ import { refusalData } from './refusal.js';
 import type { RequestLike, RequestParts, RequestReader } from './request-reader.js';
 import { rethrow } from '../../engine/util/reason-of.js';
 
-/** The part of a socket.io or ws client that is read. */
+/** The members of a socket.io or ws client that are read. */
 interface Client {
   readonly user?: unknown;
   readonly data?: { readonly user?: unknown };
-  /** What socket.io keeps of the handshake. */
+  /** The handshake, as socket.io stores it. */
   readonly handshake?: { readonly address?: string; readonly headers?: RequestLike['headers'] };
-  /** The request of the handshake: socket.io keeps it; with ws, a gateway can. */
+  /** The request of the handshake. socket.io stores it; with ws, a gateway can. */
   readonly request?: RequestLike;
   /** The connection, under ws's name for it. */
   readonly _socket?: ClientSocket;
@@ -35,13 +35,13 @@ export const wsReader: RequestReader = {
         ip,
         headers: handshake?.headers ?? request?.headers,
         user: user ?? data?.user ?? request?.user,
-        // If the handshake had the address, the socket does not matter: a polling client uses new ones.
+        // If the handshake contained the address, the socket isn't needed: a polling client opens new ones.
         socket: ip === undefined ? (_socket ?? request?.socket) : undefined,
       },
     };
   },
 
-  // The client stays the same, but each message is a new object.
+  // The client object is shared by all messages, but each message is a new object.
   call(context) {
     const args: readonly unknown[] = context.getArgs();
     return asObject(args[1]) ?? args;
@@ -59,10 +59,10 @@ export const wsReader: RequestReader = {
 /** The metadata key of `@UseFilters`, in Nest 11 and 12. */
 export const FILTERS = '__exceptionFilters__';
 
-/** Marks our own filter, which does not touch the guard's refusals. */
+/** Marks this library's own filter, which leaves the guard's rejections unchanged. */
 export const OWN_FILTER = 'nestjs-sluice:filter';
 
-/** Whether the app has bound filters to a gateway or its handler. */
+/** Returns true if the app has bound filters to a gateway or its handler. */
 function hasFilters(context: ExecutionContext): boolean {
   const targets = [context.getClass(), context.getHandler()] as (object | null)[];
   return targets.some((target) => {
@@ -76,8 +76,7 @@ function isOwnFilter(filter: object): boolean {
 }
 
 /**
- * Sends the event to a ws client. Nest 11 only emits it on the client object, which works for socket.io, but sends nothing with
- * ws.
+ * Sends the event to a ws client. Nest 11 only emits it on the client object. That works for socket.io, but doesn't send anything with ws.
  */
 function sendNatively(context: ExecutionContext, data: object): void {
   const client = asObject<NativeClient>(context.getArgs()[0]);

@@ -4,12 +4,12 @@ import type { Turn } from './turn.js';
 import { delayMsOf } from './turn-answer.js';
 import type { CallHolder, WaitingCall } from './waiting-call.js';
 
-/** Units of all limits of a call. Of these, `decision` is the answer of the limit that delays the call most. */
+/** The units of all limits of a call. `decision` is that of the limit with the longest delay. */
 interface DelayedTurn extends TimedUnits {
   readonly turn: Turn;
 }
 
-/** Calls for as many units of each limit, and their units, the earliest first. */
+/** Calls with equal costs at each limit, and their units, the earliest first. */
 interface DelayedGroup {
   readonly key: string | WaitingCall;
   readonly calls: Set<WaitingCall>;
@@ -17,11 +17,11 @@ interface DelayedGroup {
 }
 
 /**
- * Calls whose units the queue of a limit delays. Of calls for as many units of each limit, the first goes on with the first units,
- * whichever call took them. If one gives up, those behind it move up, and the last units are refunded.
+ * Calls whose units the queue of a limit delays. Among calls with equal costs, the first one uses the first units, even if another call
+ * took them. If a call gives up, those behind it move up, and the last units are refunded.
  */
 export class DelayedCalls implements CallHolder {
-  /** By costs; a call that has not enough time for its turn among those of its costs has a group of its own. */
+  /** By costs. A call without enough time for its turn among those of equal costs has its own group. */
   private readonly groups = new Map<string | WaitingCall, DelayedGroup>();
   private readonly groupOf = new Map<WaitingCall, DelayedGroup>();
   private timeout: LongTimeout | undefined;
@@ -66,12 +66,12 @@ export class DelayedCalls implements CallHolder {
     this.refund(turn);
   }
 
-  /** Rejects all calls. */
+  /** Rejects all waiting calls. */
   close(reason: Error): void {
     for (const call of this.groupOf.keys()) call.reject(reason);
   }
 
-  /** Releases the calls whose units may be used now. */
+  /** Releases the calls whose units can be used now. */
   private release(): void {
     const now = performance.now();
     const released: { call: WaitingCall; turn: Turn }[] = [];

@@ -1,14 +1,14 @@
 import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
 
 /**
- * How far ahead the queue of a process takes places that cannot be used yet, in milliseconds. Places that were taken stay taken
- * if the process is killed; places that were not taken in time go to others.
+ * The time by which the queue of a process takes places in advance, in milliseconds. Places that were taken stay taken if the process is
+ * killed; places that were not taken early enough go to other processes.
  */
 const AHEAD_MS = 1000;
 
 /**
- * How many units the queue of a process may have taken ahead of their time, at least one; `undefined` for limits whose units can
- * be used as soon as they are taken.
+ * The maximum number of units, at least one, that the queue of a process may take in advance; `undefined` for limits whose units can be
+ * used as soon as they are taken.
  */
 export function unitsAhead(limit: CompiledLimit): number | undefined {
   const { spacing } = paceOf(limit) ?? {};
@@ -21,7 +21,7 @@ export function leastGapMs(limit: CompiledLimit, units: number): number {
   return (Math.floor((units * spacing) / step) * step) / 1000;
 }
 
-/** The microseconds between units taken ahead of their time; none for a part of a limit: its debt would keep others out. */
+/** The microseconds between units taken in advance; `undefined` for a part of a limit, because its debt would keep others from using it. */
 function paceOf(limit: CompiledLimit): { readonly spacing: number; readonly step: number } | undefined {
   const { algorithm, parameters } = limit;
   const { queue, reservation } = algorithm;

@@ -10,7 +10,7 @@ interface CountersQueue {
 /** Queues of waiting calls, by key and by the counters whose units they wait for. */
 export class QueuesByCounter<Q extends CountersQueue> {
   private readonly byKey = new Map<string, Q>();
-  /** Most counters have one queue, which then needs no set. */
+  /** Most counters have a single queue, which is stored without a set. */
   private readonly byCounter = new Map<string, Q | Set<Q>>();
 
   get size(): number {
@@ -32,7 +32,7 @@ export class QueuesByCounter<Q extends CountersQueue> {
     return found instanceof Set ? found : [found];
   }
 
-  /** The same for all counters whose ids begin like this. */
+  /** The same for all counters whose ids have this prefix. */
   *ofAll(beginning: string): Generator<Q> {
     for (const counter of this.byCounter.keys()) if (counter.startsWith(beginning)) yield* this.of(counter);
   }
@@ -47,7 +47,7 @@ export class QueuesByCounter<Q extends CountersQueue> {
     }
   }
 
-  /** Removes a queue, unless it is already removed. */
+  /** Removes a queue if it is still there. */
   delete(queue: Q): void {
     if (this.byKey.get(queue.key) === queue) this.byKey.delete(queue.key);
     for (const counter of queue.counters) {

@@ -1,6 +1,6 @@
 import type { Decision } from '../../engine/limits/decision.js';
 
-/** The units that a call waits for do not come in time. */
+/** Thrown if the units that a call waits for aren't available in time. */
 export class RateLimitTimeoutError extends Error {
   /** `'RateLimitTimeoutError'`. */
   override readonly name = 'RateLimitTimeoutError';
@@ -9,7 +9,7 @@ export class RateLimitTimeoutError extends Error {
    * Thrown by `acquire` and `hold`.
    *
    * @param message names the limit and the timeout
-   * @param decision the last refusal, if there was one in time; its `retryAfterMs` is the wait that was left
+   * @param decision the last rejection, if there was one before the timeout; its `retryAfterMs` is the remaining wait
    */
   constructor(
     message: string,

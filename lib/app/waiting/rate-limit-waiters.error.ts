@@ -1,4 +1,4 @@
-/** The module's `maxWaiters` calls are already waiting for units. */
+/** Thrown if the maximum number of calls, the module's `maxWaiters`, already wait for units. */
 export class RateLimitWaitersError extends Error {
   /** `'RateLimitWaitersError'`. */
   override readonly name = 'RateLimitWaitersError';

@@ -2,13 +2,13 @@ import { lineageId } from '../../engine/limits/counter.js';
 import { type Refusal, refusalsOf, type Turn } from './turn.js';
 import type { WaitingCall } from './waiting-call.js';
 
-/** A refused call, and the limits that refused it: all calls behind it wait for the same. */
+/** A rejected call, and the limits that rejected it. All calls behind it wait for the same units. */
 export class RefusedCall {
-  /** The refusals, at least one. */
+  /** The rejections, at least one. */
   readonly refusals: readonly Refusal[];
-  /** The refusal with the longest wait. */
+  /** The rejection with the longest wait. */
   readonly longest: Refusal;
-  /** When it was refused, in milliseconds of the monotonic clock. */
+  /** The time of the rejection, in milliseconds of the monotonic clock. */
   private readonly at = performance.now();
 
   constructor(
@@ -21,7 +21,7 @@ export class RefusedCall {
     );
   }
 
-  /** Whether units were refused only because they may not be taken that far ahead of their time yet. */
+  /** True if the units were only rejected because they may not be taken that far in advance yet. */
   get isEarly(): boolean {
     return this.turn.isEarly === true;
   }
@@ -31,32 +31,34 @@ export class RefusedCall {
     return this.isEarly ? this.longest.decision.retryAfterMs : this.call.leastWaitMs(this.refusals);
   }
 
-  /** True if its time is up before it can have its units. */
+  /** True if the call will time out before it can get its units. */
   get isTooLate(): boolean {
     return this.call.isTooLate(this.leastWaitMs);
   }
 
-  /** True if a call that got its units in the same round would overtake this one: both wait for the same, and both have time. */
+  /**
+   * Returns true if a call that got its units in the same round would overtake this one: both wait for the same units, and both have time.
+   */
   isOvertakenBy(call: WaitingCall): boolean {
     return !this.call.isSettled && !this.isEarly && !call.isTooLate(call.leastWaitMs(this.refusals));
   }
 
-  /** Whether units of a counter may let it go on. */
+  /** Returns true if freed units of a counter may let the call continue. */
   waitsFor(counter: string): boolean {
     return this.refusals.some(({ limit, identity }) => lineageId(limit, identity) === counter);
   }
 
-  /** Whether the limits in force have changed since they refused it. */
+  /** True if the current limits differ from those that rejected the call. */
   get isOutdated(): boolean {
     return this.call.entries().some(({ limit }, index) => limit !== this.turn.entries[index]!.limit);
   }
 
-  /** Whether a call that comes now goes before it, or is likely to time out. */
+  /** Returns true if a new call goes before this one, or is likely to time out. */
   concerns(call: WaitingCall): boolean {
     return call.precedes(this.call) || call.isTooLate(call.leastWaitMs(this.refusals) - (performance.now() - this.at));
   }
 
-  /** When a retry may succeed, in milliseconds of the monotonic clock: units that may be free at any time are polled. */
+  /** The time at which a retry may succeed, in milliseconds of the monotonic clock. Units that may be freed at any time are polled. */
   retryAt(pollMs: number): number {
     const waits = this.refusals.map((refusal) => {
       const { retryAfterMs } = refusal.decision;

@@ -1,7 +1,7 @@
 import { compareUnits, convertUnits, isForgotten, type ReservedUnits } from './reserved-units.js';
 import type { WaitingCall } from './waiting-call.js';
 
-/** Calls of equal cost and their units: the first call gets the first units, whichever call reserved them. */
+/** Calls of equal cost and their units. The first call uses the first units, even if another call reserved them. */
 export class ReservedGroup {
   readonly calls = new Set<WaitingCall>();
   /** The units, earliest first. */
@@ -18,17 +18,17 @@ export class ReservedGroup {
     return this.reserved.at(-1);
   }
 
-  /** How many units its calls have. */
+  /** The number of units that its calls have. */
   get units(): number {
     return this.calls.size * (this.last?.units ?? 0);
   }
 
-  /** Whether the counter of some units was started anew. */
+  /** True if the counter of some of the units was restarted. */
   get isForgotten(): boolean {
     return this.reserved.some(isForgotten);
   }
 
-  /** Whether some units were reserved under a limit that is no longer in force. */
+  /** True if some units were reserved under a limit that has been replaced. */
   get hasOtherLimit(): boolean {
     return this.reserved.some(({ limit, currentLimit }) => limit !== currentLimit());
   }
@@ -56,12 +56,12 @@ export class ReservedGroup {
     this.inOrder = undefined;
   }
 
-  /** Removes and returns the units in excess of the calls: the last ones. */
+  /** Removes and returns the units that exceed the number of calls, which are the last ones. */
   takeUnclaimed(): ReservedUnits[] {
     return this.reserved.splice(this.calls.size);
   }
 
-  /** Converts the units to the limits in force now, and rejects calls whose units come too late. Returns converted units. */
+  /** Converts the units to the current limits, and rejects calls whose units come too late. Returns converted units. */
   convert(now: number): ReservedUnits | undefined {
     const converted = convertUnits(this.reserved, now);
     this.reserved.sort(compareUnits);

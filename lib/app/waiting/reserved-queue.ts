@@ -4,21 +4,20 @@ import { compareTimes, compareUnits, type ReservedUnits, spacingMs } from './res
 import type { Turn } from './turn.js';
 import type { CallHolder, WaitingCall } from './waiting-call.js';
 
-/** A release that is later than this delays the next ones of a queue, so that they do not catch up all at once. */
+/** A release that is later than this also delays the following ones, so that they do not catch up all at once. */
 const MAX_LATE_MS = 10;
 
 /**
- * Calls with units that are reserved for a time in the future. Each is released when the time of its units has come. If a call
- * gives up, those behind it move up, and the last units are refunded: as far as this process knows, no other reservation is
- * behind them.
+ * Calls with units that are reserved for a future time. A call is released when the time of its units has come. If a call gives up, those
+ * behind it move up, and the last units are refunded: as far as this process knows, no other reservation depends on them.
  */
 export class ReservedQueue implements CallHolder {
-  /** By cost; a call that has not enough time for its turn among those of its cost has a group of its own. */
+  /** By cost. A call without enough time for its turn among those of equal cost has its own group. */
   private readonly groups = new Map<number | WaitingCall, ReservedGroup>();
   /** Units without a call. */
   private unclaimed: ReservedUnits[] = [];
   private timeout: LongTimeout | undefined;
-  /** When the last call was due, or was released if that was much later. */
+  /** The time at which the last call was due, or at which it was released if that was much later. */
   private lastRelease = -Infinity;
   private updateScheduled = false;
 
@@ -36,14 +35,14 @@ export class ReservedQueue implements CallHolder {
     return size;
   }
 
-  /** The units that they have. */
+  /** The number of units that these calls have. */
   get units(): number {
     let units = 0;
     for (const group of this.groups.values()) units += group.units;
     return units;
   }
 
-  /** When the last of them can be used, in milliseconds of the monotonic clock. */
+  /** The time from which the last of the units can be used, in milliseconds of the monotonic clock. */
   get lastUsableAt(): number {
     let last = -Infinity;
     for (const group of this.groups.values()) last = Math.max(last, group.last?.usableAt ?? -Infinity);
@@ -54,22 +53,22 @@ export class ReservedQueue implements CallHolder {
     return this.groups.size === 0 && this.unclaimed.length === 0;
   }
 
-  /** Whether counters were started anew since some units were reserved. */
+  /** True if the counter of some units was restarted since they were reserved. */
   get isForgotten(): boolean {
     return [...this.groups.values()].some((group) => group.isForgotten);
   }
 
-  /** Whether some units were reserved under a limit that is no longer in force. */
+  /** True if some units were reserved under a limit that has been replaced. */
   get hasOtherLimit(): boolean {
     return [...this.groups.values()].some((group) => group.hasOtherLimit);
   }
 
-  /** Whether the limit of some units no longer refuses anyone. */
+  /** True if the limit of some units no longer rejects, because it is in shadow mode. */
   get isOpen(): boolean {
     return [...this.groups.values()].some(({ first }) => first?.currentLimit().shadow === true);
   }
 
-  /** Adds a call with the units that were reserved for it; only the units if it has given up meanwhile. */
+  /** Adds a call with the units reserved for it; only the units if the call has given up in the meantime. */
   add(call: WaitingCall, { entries, decisions }: Turn): void {
     const { limit, identity } = entries[0]!;
     const decision = decisions[0]!;
@@ -98,7 +97,7 @@ export class ReservedQueue implements CallHolder {
     this.scheduleUpdate();
   }
 
-  /** Converts all units to the limits in force now, and rejects calls whose units come too late. Returns converted units. */
+  /** Converts all units to the current limits, and rejects calls whose units come too late. Returns converted units. */
   convert(): ReservedUnits | undefined {
     const now = performance.now();
     const converted = [...this.groups.values()].flatMap((group) => group.convert(now) ?? []).at(-1);
@@ -124,7 +123,7 @@ export class ReservedQueue implements CallHolder {
     this.update();
   }
 
-  /** Updates once for all calls that give up in one turn. */
+  /** Schedules one update for all calls that give up in the same turn of the event loop. */
   private scheduleUpdate(): void {
     if (this.updateScheduled) return;
     this.updateScheduled = true;
@@ -145,8 +144,8 @@ export class ReservedQueue implements CallHolder {
   }
 
   /**
-   * Refunds unclaimed units. Those before `end`, the last claimed ones, would be lost: they are refunded once these have been
-   * released, unless their time has come by then.
+   * Refunds units without a call. If such units come before `end`, the last claimed units, a refund now would be lost. They are refunded
+   * after `end` has been released, unless they have become usable by then.
    */
   private refundUnclaimed(end: ReservedUnits | undefined): void {
     if (this.unclaimed.length === 0) return;
@@ -154,7 +153,7 @@ export class ReservedQueue implements CallHolder {
     const refunded: ReservedUnits[] = [];
     const kept: ReservedUnits[] = [];
     for (const units of this.unclaimed) {
-      // A queue keeps units in its middle for others.
+      // A queue can reassign units from its middle.
       const { queue, leases } = units.limit.algorithm;
       const isLost = end !== undefined && compareUnits(end, units) > 0 && queue === undefined && leases === undefined;
       if (!isLost) refunded.push(units);
@@ -164,7 +163,7 @@ export class ReservedQueue implements CallHolder {
     if (refunded.length > 0) this.refund(refunded.toSorted(compareUnits).toReversed());
   }
 
-  /** Releases the calls whose units are usable, in the order of their units, and sets the timeout for the next one. */
+  /** Releases the calls whose units can be used, in the order of the units, and sets the timeout for the next one. */
   private releaseDue(): void {
     this.timeout?.clear();
     const now = performance.now();

@@ -2,7 +2,7 @@ import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
 import type { CheckEntry } from '../../engine/limits/counter.js';
 import type { StoreDecision } from '../../storage/stores/store.js';
 
-/** Units that may be used at a time. */
+/** Units that can be used from a certain time on. */
 export interface TimedUnits {
   /** The limit on which `decision` and `usableAt` are based. */
   readonly limit: CompiledLimit;
@@ -11,13 +11,13 @@ export interface TimedUnits {
   readonly usableAt: number;
 }
 
-/** Units that are reserved for a time in the future. */
+/** Units that are reserved for a future time. */
 export interface ReservedUnits extends TimedUnits {
   readonly identity: string;
   readonly units: number;
   /** The request for them. */
   readonly entries: readonly CheckEntry[];
-  /** The limit in force now for the call that reserved them. */
+  /** Returns the current limit for the call that reserved them. */
   readonly currentLimit: () => CompiledLimit;
   limit: CompiledLimit;
   decision: StoreDecision;
@@ -26,31 +26,34 @@ export interface ReservedUnits extends TimedUnits {
   usableAt: number;
 }
 
-/** Orders units of one store by its clock; units without a ticket are usable at once. */
+/** Orders units of one store by its clock. Units without a ticket can be used immediately. */
 export function compareUnits(one: TimedUnits, other: TimedUnits): number {
   const [first, second] = [one.decision, other.decision];
   if (first.source !== second.source || one.limit !== other.limit) return one.usableAt - other.usableAt;
   return (first.ticket ?? 0) - (second.ticket ?? 0);
 }
 
-/** Orders units by when they may be used; those of one queue by its clock. */
+/** Orders units by the time from which they can be used; those of one queue by its clock. */
 export function compareTimes(one: TimedUnits, other: TimedUnits): number {
   const haveTickets = one.decision.ticket !== undefined && other.decision.ticket !== undefined;
   return haveTickets ? compareUnits(one, other) : one.usableAt - other.usableAt;
 }
 
-/** Milliseconds between units that leave a queue and those before them; `-Infinity` without a queue, and past it. */
+/**
+ * The time between units that leave a queue and those before them, in milliseconds; `-Infinity` without a queue, and for units that bypass
+ * it.
+ */
 export function spacingMs({ limit: { algorithm, parameters }, units, decision }: ReservedUnits): number {
   if (algorithm.queue === undefined || decision.source === 'list') return -Infinity;
   return (units * algorithm.queue.spacing(parameters)) / 1000;
 }
 
-/** Whether the counter was started anew since the units were reserved. */
+/** Returns true if the counter was restarted since the units were reserved. */
 export function isForgotten({ limit, currentLimit }: ReservedUnits): boolean {
   return limit.id !== currentLimit().id;
 }
 
-/** Converts sorted units to the limits in force now. Returns some whose time has changed; `undefined` if all stay as they are. */
+/** Converts sorted units to the current limits. Returns some whose time has changed; `undefined` if all stay the same. */
 export function convertUnits(reserved: readonly ReservedUnits[], now: number): ReservedUnits | undefined {
   let converted: ReservedUnits | undefined;
   for (const together of simultaneous(reserved)) {
@@ -61,7 +64,7 @@ export function convertUnits(reserved: readonly ReservedUnits[], now: number): R
   return converted;
 }
 
-/** Groups sorted units that are usable at the same time. */
+/** Groups sorted units that can be used at the same time. */
 function simultaneous(reserved: readonly ReservedUnits[]): ReservedUnits[][] {
   const groups: ReservedUnits[][] = [];
   for (const units of reserved) {

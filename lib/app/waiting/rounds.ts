@@ -5,27 +5,30 @@ import type { UnitSource } from './unit-source.js';
 import type { WaitingCall } from './waiting-call.js';
 import { MAX_BATCH, type WaitingLine } from './waiting-line.js';
 
-/** The first and the longest time between polls for units that may be freed at any time, also by another process; it doubles. */
+/**
+ * The first and the longest time between polls for units that may be freed at any time, even by another process. The time doubles with each
+ * poll.
+ */
 const FIRST_POLL_MS = 25;
 const LAST_POLL_MS = 1000;
 
-/** A call that has asked before its queue did. */
+/** A call that made its request before it had a queue. */
 export interface StartedCall {
   readonly call: WaitingCall;
-  /** The answer that it got or waits for. */
+  /** The response, which may be pending. */
   readonly answer: TurnAnswer;
 }
 
-/** The rounds in which a queue asks for the units of its calls, and what the last one showed. */
+/** The rounds in which a queue requests the units of its calls, and the result of the last one. */
 export class Rounds {
-  /** Whether units may have become free since the last round. */
+  /** True if units may have been freed since the last round. */
   retryNow = false;
-  /** The first call that was refused in the last round. */
+  /** The first call that was rejected in the last round. */
   refused: RefusedCall | undefined;
-  /** A retry before this time would be refused again. */
+  /** A retry before this time would be rejected again. */
   private retryAt = 0;
   private pollMs = FIRST_POLL_MS;
-  /** How many units of each limit the next calls are likely to get. */
+  /** The number of units per limit that the next calls are likely to get. */
   private likely: readonly number[] = [];
 
   constructor(
@@ -33,7 +36,7 @@ export class Rounds {
     private readonly source: UnitSource,
   ) {}
 
-  /** How long asking would be useless, in milliseconds: `Infinity` until something changes. */
+  /** The time for which a request would be pointless, in milliseconds: `Infinity` until something changes. */
   idleMs(): number {
     const { line, source, retryNow, refused } = this;
     if (!retryNow && refused === undefined && source.room === 0) return Infinity;
@@ -41,7 +44,10 @@ export class Rounds {
     return Math.max(retryAt, line.first!.notBefore) - performance.now();
   }
 
-  /** Asks for the first calls; after a refusal, for later ones that ask for less and cannot wait, unless the order is kept. */
+  /**
+   * Requests units for the first calls. After a rejection, also for later ones that need fewer units and cannot wait, unless the order has
+   * to be kept.
+   */
   async next(started?: StartedCall): Promise<void> {
     const { line, source } = this;
     this.retryNow = false;
@@ -53,7 +59,7 @@ export class Rounds {
       ? this.ask(line.batch(units, source.keepsOrder))
       : this.answered([started.call], [started.answer]));
     if (refused === undefined) {
-      // The store reports how long the queue is, if that is too long for some calls.
+      // The store reports the length of the queue in case it is too long for some calls.
       if (source.room === 0 && line.mayTimeOut(source.aheadMs)) this.retryNow = true;
       return;
     }
@@ -62,7 +68,7 @@ export class Rounds {
     if (!isEarly && !first.isSettled) this.waitBehind(refused);
     const impatient: WaitingCall[] = [];
     for (const { call, number, waitMs } of line.timedOutBy(refused, room !== undefined)) {
-      // The refusal may be older than a call that has come meanwhile.
+      // The rejection may be older than a call that has arrived in the meantime.
       if (number >= nextNumber) this.retryNow = true;
       else if (isEarly || call.asksAtLeast(first) || (source.keepsOrder && call.leftMs === 0)) {
         const retryAfterMs = Math.max(longest.decision.retryAfterMs, Math.ceil(waitMs));
@@ -82,7 +88,7 @@ export class Rounds {
     }
   }
 
-  /** Asks for the units of several calls in one round. Returns the first refusal that matters to others. */
+  /** Requests the units of several calls in one round. Returns the first rejection that also concerns other calls. */
   private ask(calls: readonly WaitingCall[]): Promise<RefusedCall | undefined> {
     return this.answered(calls, this.source.ask(calls));
   }
@@ -102,7 +108,7 @@ export class Rounds {
       }
       if (goesOn(answer)) {
         if (first?.isOvertakenBy(call) === true && !call.isSettled) {
-          // It stays in the line.
+          // The call stays in the line.
           source.refund(answer);
           continue;
         }
@@ -114,7 +120,7 @@ export class Rounds {
       source.refused(answer);
       const refused = new RefusedCall(call, answer);
       call.refuse(refused.longest, refused.leastWaitMs);
-      // The refusal shows how long a queue is that has taken units ahead.
+      // The rejection shows the length of a queue that has taken units in advance.
       const isOfLine = source.room !== undefined && refused.longest.decision.retryAfterMs < Infinity;
       if (!call.isSettled || isOfLine) first ??= refused;
     }

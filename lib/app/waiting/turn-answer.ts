@@ -5,7 +5,7 @@ import { openDecision } from '../../storage/stores/store-decision.js';
 import type { CheckAnswer, Store, StoreDecision } from '../../storage/stores/store.js';
 import { goesOn, type Turn } from './turn.js';
 
-/** The answers of limits to one call; a store in process gives them at once. */
+/** The decisions of limits on one call. With an in-process store they are available immediately. */
 export class TurnAnswer implements Turn, CheckAnswer {
   entries: readonly CheckEntry[] = [];
   decisions: readonly StoreDecision[] = [];
@@ -17,12 +17,12 @@ export class TurnAnswer implements Turn, CheckAnswer {
 
   constructor(readonly isEarly = false) {}
 
-  /** Whether the limits let the call go on without a delay. */
+  /** True if the limits let the call continue without a delay. */
   get goesOnNow(): boolean {
     return this.isDone && !this.hasFailed && goesOn(this) && delayMsOf(this) === 0;
   }
 
-  /** Takes units of one limit that can be used in at most `maxWaitMs` milliseconds. Never throws. */
+  /** Takes units of one limit that can be used within `maxWaitMs` milliseconds. Never throws. */
   reserve(store: Store, entries: () => readonly CheckEntry[], maxWaitMs: number): this {
     try {
       this.entries = entries();
@@ -35,7 +35,7 @@ export class TurnAnswer implements Turn, CheckAnswer {
     return this;
   }
 
-  /** Takes units of all limits now, or none. Never throws. */
+  /** Takes units of all limits immediately, or of none. Never throws. */
   check(store: Store, entries: () => readonly CheckEntry[]): this {
     try {
       this.entries = entries();
@@ -46,7 +46,7 @@ export class TurnAnswer implements Turn, CheckAnswer {
     return this;
   }
 
-  /** Calls back when it is done, which it is not yet. */
+  /** Calls back when it is done. Only call it while it isn't. */
   whenDone(listener: () => void): void {
     const before = this.onDone;
     this.onDone = () => {
@@ -72,7 +72,7 @@ export class TurnAnswer implements Turn, CheckAnswer {
   }
 }
 
-/** The longest time in milliseconds after which its limits let a call go on that they do not refuse. */
+/** The longest delay of the limits that did not reject the call, in milliseconds. */
 export function delayMsOf({ entries, decisions }: Turn): number {
   let delayMs = 0;
   for (let i = 0; i < decisions.length; i++) {
@@ -81,7 +81,7 @@ export function delayMsOf({ entries, decisions }: Turn): number {
   return delayMs;
 }
 
-/** Waits until limits have answered several calls; `undefined` if they have. */
+/** Waits until limits have decided on several calls; `undefined` if they already have. */
 export function allDone(answers: readonly TurnAnswer[]): Promise<void> | undefined {
   let pending = 0;
   for (const { isDone } of answers) if (!isDone) pending++;

@@ -10,21 +10,23 @@ import type { CallHolder, WaitingCall } from './waiting-call.js';
 import type { WaitingCount } from './waiting-count.js';
 import { WaitingLine } from './waiting-line.js';
 
-/** A store in process answers in the same turn of the event loop: this many calls are made in one. */
+/** An in-process store responds in the same turn of the event loop. This is the maximum number of its calls per turn. */
 const CALLS_A_TURN = 20;
 
-/** What all queues of a process share. */
+/** The context that all queues of a process share. */
 export interface TurnQueueContext {
   readonly count: WaitingCount;
   readonly giveBack: GiveBack;
-  /** Called when a queue has ended, possibly again after the next one has started. */
+  /** Called when a queue has ended, possibly after the next one for the same counters has started. */
   readonly onEmpty: (queue: TurnQueue) => void;
 }
 
-/** How a queue gets units for its calls. */
+/** Creates the source of the units for a queue's calls. */
 export type SourceOf = (queue: SourceListener, entries: () => readonly CheckEntry[]) => UnitSource;
 
-/** The calls of this process that wait for the same counters: one after another, with one round of calls to the store in flight. */
+/**
+ * The calls of this process that wait for the same counters. They are served in order, with one round of store calls in flight at a time.
+ */
 export class TurnQueue implements SourceListener, CallHolder {
   private readonly line = new WaitingLine();
   private readonly source: UnitSource;
@@ -33,16 +35,16 @@ export class TurnQueue implements SourceListener, CallHolder {
   /** Ends the sleep until the next round. */
   private endSleep: (() => void) | undefined;
   private inFlight: Promise<void> | undefined;
-  /** Whether to ask for nothing, since units are being taken off the end of the store's queue. */
+  /** True while no units may be requested, because some are being removed from the end of the store's queue. */
   private isSuspended = false;
-  /** The call that started the queue, and the answer that it got or waits for. */
+  /** The call that started the queue, and its response, which may be pending. */
   private started: StartedCall | undefined;
 
   constructor(
     readonly key: string,
     /** The counters whose units its calls wait for. */
     readonly counters: readonly string[],
-    /** What its calls ask of the limits in force now. */
+    /** Returns what its calls request under the current limits. */
     private readonly entries: () => readonly CheckEntry[],
     source: SourceOf,
     private readonly context: TurnQueueContext,
@@ -51,7 +53,7 @@ export class TurnQueue implements SourceListener, CallHolder {
     this.rounds = new Rounds(this.line, this.source);
   }
 
-  /** Adds a call that has asked before there was a queue. */
+  /** Adds a call that made its request before there was a queue. */
   start(call: WaitingCall, answer: TurnAnswer): void {
     this.add(call);
     this.started = { call, answer };
@@ -60,13 +62,13 @@ export class TurnQueue implements SourceListener, CallHolder {
 
   join(call: WaitingCall): void {
     const { count } = this.context;
-    // A call that comes while the queue sleeps has to wait, behind all waiting calls.
+    // A call that arrives while the queue sleeps has to wait behind all waiting calls.
     if (this.endSleep !== undefined && this.size >= count.most && call.notBefore === 0) {
       call.reject(count.refusal(call.name));
       return;
     }
     this.add(call);
-    // An earlier refusal may be outdated: it causes a retry, and rejects nobody.
+    // An earlier rejection may be outdated. It leads to a retry, and rejects no call.
     const isAsleep = this.endSleep !== undefined;
     if (this.inFlight === undefined && (isAsleep || !this.rounds.retryNow) && this.concerns(call)) this.wake();
     if (!this.running) void this.run();
@@ -79,16 +81,16 @@ export class TurnQueue implements SourceListener, CallHolder {
 
   onLeft(call: WaitingCall): void {
     this.line.delete(call);
-    // Those behind it may fit now, or go on before its time.
+    // The calls behind it may fit now, or continue before its time.
     if (this.rounds.refused?.call === call || call.notBefore > 0) this.wake();
   }
 
-  /** The number of its calls that wait. */
+  /** The number of its waiting calls. */
   private get size(): number {
     return this.line.size + this.source.size;
   }
 
-  /** Whether a call that comes now is the first one, or is likely to time out. */
+  /** Returns true if a new call is the first one, or is likely to time out. */
   private concerns(call: WaitingCall): boolean {
     const { line, source } = this;
     const { refused } = this.rounds;
@@ -99,7 +101,7 @@ export class TurnQueue implements SourceListener, CallHolder {
     return refused.concerns(call);
   }
 
-  /** Asks again now, or after the round in flight, if units of a counter may be what it waits for: they may have been freed. */
+  /** Retries now, or after the round in flight, if freed units of a counter may be the ones that it waits for. */
   wakeFor(counter: string): void {
     if (this.rounds.refused?.waitsFor(counter) !== false) this.wake();
   }
@@ -109,7 +111,7 @@ export class TurnQueue implements SourceListener, CallHolder {
     this.endSleep?.();
   }
 
-  /** Takes over changed limits, unless only those of other keys have changed. */
+  /** Applies changed limits, unless only those of other keys have changed. */
   onLimitChanged(): void {
     const conversion = this.source.convert();
     if (conversion === 'forgotten') this.restart();
@@ -117,7 +119,7 @@ export class TurnQueue implements SourceListener, CallHolder {
     else if (conversion === 'converted' || this.isRefusedByOther) this.wake();
   }
 
-  /** Asks again if a list decides from now on: it lets all of them go, or refuses them. */
+  /** Retries if a list now decides about its calls: it lets all of them pass, or denies them. */
   onListsChanged(lists: ListVerdicts): void {
     const entries = this.entries();
     if (entries.some(({ limit, identity }) => lists.verdict(limit, identity, undefined) !== undefined)) {
@@ -125,13 +127,13 @@ export class TurnQueue implements SourceListener, CallHolder {
     }
   }
 
-  /** Gives back all units: nobody waits for future units any more. */
+  /** Refunds all units, because no call waits for future units any more. */
   private giveUnitsBack(): void {
     this.context.giveBack(this.takeBack());
     this.goOn();
   }
 
-  /** Forgets what calls have taken from a counter that was reset, and takes it again. */
+  /** After a counter was reset: drops the units that calls have taken from it, and takes them again. */
   restartFor(counter: string): void {
     if (this.source.isEmpty) this.wakeFor(counter);
     else this.restart();
@@ -142,7 +144,7 @@ export class TurnQueue implements SourceListener, CallHolder {
     this.goOn();
   }
 
-  /** Stops asking until `resume`. Returns the refunds of what calls have. */
+  /** Stops requesting units until `resume`. Returns the refunds of the units that calls have. */
   suspend(): readonly Refund[] {
     this.isSuspended = true;
     return this.takeBack();
@@ -153,7 +155,7 @@ export class TurnQueue implements SourceListener, CallHolder {
     this.goOn();
   }
 
-  /** Lets the calls that have units wait again. Returns the refunds of these units. */
+  /** Makes the calls that have units wait again. Returns the refunds of these units. */
   private takeBack(): readonly Refund[] {
     const { calls, refunds } = this.source.takeBack();
     for (const call of calls) if (!call.isSettled) this.add(call);
@@ -166,7 +168,7 @@ export class TurnQueue implements SourceListener, CallHolder {
     this.endIfEmpty();
   }
 
-  /** Rejects all calls. Resolves after the round in flight, whose units are given back. */
+  /** Rejects all calls. Resolves after the round in flight, whose units are refunded. */
   async close(reason: Error): Promise<void> {
     this.line.rejectAll(reason);
     this.source.close(reason);
@@ -185,7 +187,7 @@ export class TurnQueue implements SourceListener, CallHolder {
         await (this.inFlight = this.rounds.next(started));
         this.inFlight = undefined;
       }
-      // Asks for all calls of one turn of the event loop together.
+      // Requests units for all calls from the same turn of the event loop together.
       await Promise.resolve();
       if (this.line.size === 0) break;
       const ms = this.isSuspended ? Infinity : this.rounds.idleMs();
@@ -195,7 +197,7 @@ export class TurnQueue implements SourceListener, CallHolder {
         if (this.line.size > 0) await this.sleep(ms);
         continue;
       }
-      // Thousands of waiting calls yield to the event loop now and then.
+      // With thousands of waiting calls, the loop yields to the event loop now and then.
       if (++rounds % CALLS_A_TURN === 0) await turn();
       await (this.inFlight = this.rounds.next());
       this.inFlight = undefined;
@@ -209,7 +211,7 @@ export class TurnQueue implements SourceListener, CallHolder {
     this.endIfEmpty();
   }
 
-  /** Whether the first call waits because of a limit that is no longer in force, or for an answer. */
+  /** True if the first call waits for a response, or because of a limit that has been replaced. */
   private get isRefusedByOther(): boolean {
     return this.line.size > 0 && this.rounds.refused?.isOutdated !== false;
   }

@@ -2,30 +2,30 @@ import { isRefusal } from '../../engine/limits/check-result.js';
 import type { CheckEntry, Counter } from '../../engine/limits/counter.js';
 import type { StoreDecision } from '../../storage/stores/store.js';
 
-/** The answers of limits to a waiting call: it goes on if none of them refuses. */
+/** The decisions of limits on a waiting call. It continues if none of them rejects it. */
 export interface Turn {
-  /** What each limit was asked. */
+  /** The request to each limit. */
   readonly entries: readonly CheckEntry[];
-  /** The answer of each. */
+  /** The decision of each limit. */
   readonly decisions: readonly StoreDecision[];
-  /** Whether units were refused only because they may not be taken that far ahead of their time yet. */
+  /** True if units were only rejected because they may not be taken that far in advance yet. */
   readonly isEarly?: boolean;
 }
 
-/** One limit's refusal of a call. */
+/** One limit's rejection of a call. */
 export interface Refusal extends Counter {
-  /** The index of the limit that refused. */
+  /** The index of the limit that rejected. */
   readonly index: number;
   readonly decision: StoreDecision;
 }
 
-/** Whether a call goes on. */
+/** Returns true if the call continues. */
 export function goesOn({ entries, decisions }: Turn): boolean {
   for (let i = 0; i < decisions.length; i++) if (isRefusal(entries[i]!.limit, decisions[i]!)) return false;
   return true;
 }
 
-/** The limits that refused a call; empty if it goes on. */
+/** The rejections of a call; empty if it continues. */
 export function refusalsOf({ entries, decisions }: Turn): Refusal[] {
   return decisions.flatMap((decision, index) => {
     const { limit, identity } = entries[index]!;

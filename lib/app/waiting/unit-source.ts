@@ -3,47 +3,47 @@ import type { Turn } from './turn.js';
 import type { TurnAnswer } from './turn-answer.js';
 import type { WaitingCall } from './waiting-call.js';
 
-/** What happened to units that calls had taken under limits that have changed since. */
+/** The effect of changed limits on units that calls had taken under the former ones. */
 export type Conversion = 'same' | 'converted' | 'forgotten' | 'open';
 
-/** How the calls of a queue get their units. */
+/** Gets the units for the calls of a queue. */
 export interface UnitSource {
-  /** The number of calls whose units may not be used yet. */
+  /** The number of calls whose units can't be used yet. */
   readonly size: number;
-  /** Whether no calls have units. */
+  /** True if no calls have units. */
   readonly isEmpty: boolean;
-  /** How many units may be taken ahead of their time now; `undefined` if none ever are. */
+  /** The number of units that may be taken in advance now; `undefined` if that is never allowed. */
   readonly room: number | undefined;
-  /** How far in the future the last units are that were taken, in milliseconds. */
+  /** The time until the last units that were taken can be used, in milliseconds. */
   readonly aheadMs: number;
-  /** Whether a refused call is never overtaken by one that asks for less and has less time. */
+  /** True if a rejected call is never overtaken by one that needs fewer units and has less time. */
   readonly keepsOrder: boolean;
-  /** Asks for the units of calls, in their order. */
+  /** Requests the units of calls, in their order. */
   ask(calls: readonly WaitingCall[]): TurnAnswer[];
   /**
-   * Gives a call its units, at once or when they may be used. Returns how many units of each limit the next calls are likely to
+   * Assigns a call its units, immediately or when they can be used. Returns the number of units per limit that the next calls are likely to
    * get.
    */
   take(call: WaitingCall, turn: Turn): readonly number[];
-  /** Notes an answer that refused a call. */
+  /** Records a rejection. */
   refused(turn: Turn): void;
-  /** Gives back units that a call has got and does not take. */
+  /** Refunds units that were granted to a call that no longer needs them. */
   refund(turn: Turn): void;
-  /** Takes back all units that may not be used yet. Returns their calls, and the refunds. */
+  /** Takes back all units that can't be used yet. Returns their calls and the refunds. */
   takeBack(): { readonly calls: readonly WaitingCall[]; readonly refunds: readonly Refund[] };
-  /** Converts units to the limits in force now. */
+  /** Converts units to the current limits. */
   convert(): Conversion;
-  /** Rejects the calls that have units, and gives these back. */
+  /** Rejects the calls that have units, and refunds the units. */
   close(reason: Error): void;
 }
 
-/** Gets the reports of a source. */
+/** Receives the events of a source. */
 export interface SourceListener {
   /** Called when calls that had units have left. */
   onReleased(): void;
-  /** Called when a call got units under a limit that is no longer in force. */
+  /** Called when a call got units under a limit that has been replaced. */
   onLimitChanged(): void;
 }
 
-/** Gives units back in the background, and wakes the calls that wait for them. */
+/** Refunds units in the background, and wakes the calls that wait for them. */
 export type GiveBack = (refunds: readonly Refund[]) => void;

@@ -12,37 +12,37 @@ import type { Conversion, GiveBack, SourceListener, UnitSource } from './unit-so
 import type { WaitingCall } from './waiting-call.js';
 import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
 
-/** How many units the queue of a limit is likely to have places for. Other processes may have taken some meanwhile. */
+/** The number of places that the queue of a limit is likely to have. Other processes may have taken some in the meantime. */
 class PlacesLeft {
   private last = 0;
   /** In milliseconds of the monotonic clock. */
   private at = 0;
 
-  /** Notes an answer of the limit. */
+  /** Records a decision of the limit. */
   note({ remaining }: StoreDecision): void {
     this.last = remaining;
     this.at = performance.now();
   }
 
-  /** The places left now, at least one: units have left since the last answer. */
+  /** The current number of places, at least one. Units have left since the last decision. */
   now({ algorithm, parameters }: CompiledLimit): number {
     const passedMs = performance.now() - this.at;
     return Math.max(1, this.last + Math.floor((passedMs * 1000) / algorithm.queue!.spacing(parameters)));
   }
 }
 
-/** Takes units of one limit, up to a second ahead: each call gets a time, and keeps it. */
+/** Takes units of one limit, up to a second in advance. Each call is assigned a time and keeps it. */
 export class UnitsAhead implements UnitSource {
   readonly keepsOrder = false;
   private readonly reserved: ReservedQueue;
-  /** The places left in the queue of a limit, by its last answer. */
+  /** The remaining places in the queue of a limit, according to its last decision. */
   private readonly places = new PlacesLeft();
 
   constructor(
     private readonly queue: SourceListener,
     private readonly store: Store,
     private readonly giveBack: GiveBack,
-    /** What a call asks of the limit in force now. */
+    /** Returns what a call requests under the current limit. */
     private readonly entries: () => readonly CheckEntry[],
   ) {
     this.reserved = new ReservedQueue(
@@ -59,7 +59,7 @@ export class UnitsAhead implements UnitSource {
     return this.reserved.isEmpty;
   }
 
-  /** None until half of the units that were taken are used. No more than the queue of a limit has places for. */
+  /** 0 until half of the units that were taken are used. Never more than the places in the queue of a limit. */
   get room(): number | undefined {
     const { limit } = this.entries()[0]!;
     const ahead = unitsAhead(limit);
@@ -73,7 +73,7 @@ export class UnitsAhead implements UnitSource {
     return Math.max(0, this.reserved.lastUsableAt - performance.now());
   }
 
-  /** Beyond the room, takes only units that can be used now. */
+  /** Beyond the room, it only takes units that can be used immediately. */
   ask(calls: readonly WaitingCall[]): TurnAnswer[] {
     const { room, aheadMs, store } = this;
     let units = 0;
@@ -82,11 +82,11 @@ export class UnitsAhead implements UnitSource {
       units += call.cost;
       const longest = Math.min(call.leftMs, MAX_INTERVAL_MS);
       const isWithin = room === undefined || units <= room || (index === 0 && room > 0);
-      // Returned units may be available before those that were reserved.
+      // Returned units may be available before the reserved ones.
       const ms = isWithin ? longest : index === 0 ? Math.max(0, aheadMs - 1) : 0;
       const answer = new TurnAnswer(ms < longest).reserve(store, call.entries, Math.min(longest, ms));
       answers.push(answer);
-      // Until the next call is asked for, time passes that could make room for that one.
+      // Time passes until the next request, which could free a place for that call.
       if (asksQueue(answer) && answer.isDone && isStillWaiting(call, answer)) break;
     }
     return answers;
@@ -97,15 +97,15 @@ export class UnitsAhead implements UnitSource {
     const decision = turn.decisions[0]!;
     this.places.note(decision);
     const isSame = call.entries()[0]!.limit === limit;
-    // Without a queue, and with nobody before it, it need not wait for its time.
+    // Without a queue, and as the first call, it needn't wait for its time.
     const isDue = decision.delayMs === 0 && isSame && limit.algorithm.queue === undefined && this.isEmpty;
     if (limit.shadow || (isDue && !call.isSettled)) call.release(turn);
     else {
       this.reserved.add(call, turn);
-      // After all answers of this round have been taken.
+      // This runs after all decisions of the round have been processed.
       if (!isSame) queueMicrotask(() => this.queue.onLimitChanged());
     }
-    // What remains of a queue are places in it.
+    // For a limit with a queue, `remaining` counts places in it.
     return limit.algorithm.queue === undefined ? [decision.remaining] : [];
   }
 
@@ -128,7 +128,7 @@ export class UnitsAhead implements UnitSource {
     if (reserved.isForgotten) return 'forgotten';
     if (reserved.isOpen) return 'open';
     const converted = reserved.convert();
-    // A refund of 0 units makes the store convert the counter now: from here on, its debt is paid off at the new rate.
+    // A refund of 0 units makes the store convert the counter now. From then on, its debt is paid off at the new rate.
     if (converted !== undefined) this.giveBack([{ ...refund(converted), units: 0 }]);
     return 'converted';
   }
@@ -142,12 +142,12 @@ function refund({ limit, identity, units, decision }: ReservedUnits): Refund {
   return chargeOf({ limit, identity, cost: units }, decision);
 }
 
-/** True if the limit has a queue of its own, such as `leaky-bucket`. */
+/** Returns true if the limit has its own queue, as `leaky-bucket` does. */
 function asksQueue({ entries }: Turn): boolean {
   return entries[0]?.limit.algorithm.queue !== undefined;
 }
 
-/** True if a call was refused, and has time for another attempt. */
+/** Returns true if a call was rejected and has time for another attempt. */
 function isStillWaiting(call: WaitingCall, answer: TurnAnswer): boolean {
   return !answer.hasFailed && !goesOn(answer) && !new RefusedCall(call, answer).isTooLate;
 }

@@ -8,8 +8,8 @@ import type { Conversion, GiveBack, SourceListener, UnitSource } from './unit-so
 import type { AskWatcher, WaitingCall } from './waiting-call.js';
 
 /**
- * Takes units that are available now: those of all limits of a call, or none. Nothing is taken in advance, so a block or a
- * tightened limit affects all waiting calls.
+ * Takes units that are available now: those of all limits of a call, or none. Nothing is taken in advance, so a block or a stricter limit
+ * affects all waiting calls.
  */
 export class UnitsNow implements UnitSource {
   readonly room = undefined;
@@ -53,7 +53,7 @@ export class UnitsNow implements UnitSource {
     await watcher.ask(sums);
     const asked = answers.map((answer, index) => {
       const call = calls[index]!;
-      // It may have left meanwhile.
+      // The call may have left in the meantime.
       if (call.isSettled) answer.decided([]);
       else answer.check(this.store, call.entries);
       return answer;
@@ -70,14 +70,14 @@ export class UnitsNow implements UnitSource {
       call.postpone({ ...entries[index]!, index, decision: decisions[index]! }, delayMs);
     }
     if (call.isSettled) this.refund(turn);
-    // A call whose place is due at once does not overtake those whose timer is late.
+    // A call that could continue immediately must not overtake those whose timer is late.
     else if (delayMs === 0 && (this.isEmpty || !isQueued(turn))) call.release(turn);
     else this.delayed.add(call, turn);
     return decisions.map(({ remaining }) => remaining);
   }
 
   refused(): void {
-    // The next round asks for the first call only.
+    // The next round only includes the first call.
   }
 
   takeBack() {
@@ -97,14 +97,14 @@ export class UnitsNow implements UnitSource {
   }
 }
 
-/** True if the queue of a limit decided. */
+/** Returns true if a limit with a queue decided. */
 function isQueued({ entries, decisions }: Turn): boolean {
   return entries.some(({ limit }, index) => {
     return limit.algorithm.queue !== undefined && !limit.shadow && decisions[index]!.source !== 'list';
   });
 }
 
-/** The sums of what calls ask of their limits. */
+/** The sums of the units that calls request, per limit. */
 function sumsOf(calls: readonly WaitingCall[]): CheckEntry[] {
   return calls[0]!.entries().map((entry, index) => {
     let cost = 0;

@@ -23,26 +23,26 @@ import { WaitingCount } from './waiting-count.js';
 /** A limit that calls wait for. */
 type WaitedRule = Pick<Rule, 'limit' | 'onChange'>;
 
-/** What a call waits for. */
+/** The limits that a call waits for, and its request to them. */
 export interface WaitRequest {
   readonly rules: readonly WaitedRule[];
-  /** What it asks of the limits in force now: always of the same counters. */
+  /** Returns the request under the current limits, which is always for the same counters. */
   readonly entries: () => readonly CheckEntry[];
-  /** Whether units may be taken ahead of their time; for one limit only. */
+  /** True if units may be taken in advance; for a single limit only. */
   readonly mayReserve?: boolean;
 }
 
-/** The waiting calls of this process: one queue for each set of counters. */
+/** The waiting calls of this process: one queue per set of counters. */
 @Injectable()
 export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
-  /** The leases that are kept while work goes on. */
+  /** The leases that are renewed while work continues. */
   readonly kept = new KeptLeases();
-  /** Queues outlive changes of a rate, even those that start counters anew. */
+  /** Queues outlive changes of a rate, even those that restart counters. */
   private readonly queues = new QueuesByCounter<TurnQueue>();
   private readonly pendingRefunds = new Set<Promise<void>>();
   /** The rules whose changes are reported to the queues. */
   private readonly subscribed = new WeakSet<WaitedRule>();
-  /** How many refunds are taking units off the end of a counter's queue. */
+  /** The number of refunds, per counter, that are currently removing units from the end of its queue. */
   private readonly suspensions = new Map<string, number>();
   private readonly count: WaitingCount;
   private readonly context: TurnQueueContext;
@@ -59,15 +59,14 @@ export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
     lists?.onChange(() => this.onListsChanged());
   }
 
-  /** Whether the app shuts down. */
+  /** True if the app is shutting down. */
   get isClosed(): boolean {
     return this.closed;
   }
 
   /**
-   * Waits until units of all limits may be used. Rejects with `RateLimitTimeoutError`, the signal's reason or the store's error;
-   * with `RateLimitStoreError` when the app shuts down, and with `RateLimitWaitersError` if the module's `maxWaiters` calls
-   * already wait.
+   * Waits until units of all limits can be used. Rejects with `RateLimitTimeoutError`, the signal's reason or the store's error; with
+   * `RateLimitStoreError` when the app shuts down, and with `RateLimitWaitersError` if the module's `maxWaiters` calls already wait.
    */
   wait(request: WaitRequest, options: WaitOptions): Promise<Turn> {
     if (!this.closed) return this.enter(request, options);
@@ -99,8 +98,8 @@ export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
   }
 
   /**
-   * Asks for a call that has none before it: usually its units fit, and it needs no queue. `undefined` for calls that others may
-   * precede which come at the same time, or that may be aborted at once, and while a refund takes units off the end of a queue.
+   * Requests units for a call that has none before it. Usually they fit, and no queue is needed. `undefined` for calls that others arriving
+   * at the same time may precede, or that may be aborted immediately, and while a refund is removing units from the end of a queue.
    */
   private askAtOnce(
     { entries, mayReserve = false }: WaitRequest,
@@ -121,8 +120,8 @@ export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
   }
 
   /**
-   * Takes units off the end of the store's queue. Those of waiting calls would be there: they are refunded first, and reserved
-   * again.
+   * Removes units from the end of the store's queue. Those of waiting calls are at the end, so they are refunded first and reserved again
+   * afterwards.
    */
   private async refundFromQueue(charge: Charge): Promise<void> {
     const counter = lineageId(charge.limit, charge.identity);
@@ -143,14 +142,14 @@ export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
     }
   }
 
-  /** Makes calls ask again that wait for units of a counter: some may have been freed. Usually there are none. */
+  /** Makes calls that wait for units of a counter retry, because some may have been freed. Usually there are none. */
   wake({ limit, identity }: Counter): void {
     if (this.queues.size === 0) return;
     const counter = lineageId(limit, identity);
     for (const queue of this.queues.of(counter)) queue.wakeFor(counter);
   }
 
-  /** Reserves the units of all waiting calls anew, since the counter was reset. */
+  /** Reserves the units of all waiting calls again after a reset of the counter. */
   restart({ limit, identity }: Counter): void {
     const counter = lineageId(limit, identity);
     for (const queue of this.queues.of(counter)) queue.restartFor(counter);
@@ -193,7 +192,7 @@ export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
 
   private readonly now: SourceOf = (queue) => new UnitsNow(queue, this.store, this.giveBack);
 
-  /** Refunds in the background. A failed refund is not repeated: the units expire by themselves. */
+  /** Refunds in the background. A failed refund is not repeated: the units expire on their own. */
   private readonly giveBack = (refunds: readonly Refund[]): void => {
     if (refunds.length === 0) return;
     const refunded = this.store
@@ -213,8 +212,8 @@ function keyOf(asked: readonly CheckEntry[], mayReserve: boolean): string {
 }
 
 /**
- * Calls that may take a kept part, or what an adaptive limit lets in, do not wait behind those that may not; nor do those who meet a
- * version of their own wait behind others.
+ * Calls that may use a reserved part, or that an adaptive limit lets in, do not wait behind those that may not. Nor do calls with their own
+ * version of the limit wait behind others.
  */
 function lineId({ limit, identity, priority = DEFAULT_PRIORITY }: CheckEntry): string {
   const own = limit.line ?? (limit.adapts ? priority : undefined);

@@ -7,46 +7,45 @@ import { onAbort } from '../../engine/util/on-abort.js';
 import { RateLimitTimeoutError } from './rate-limit-timeout.error.js';
 import type { Refusal, Turn } from './turn.js';
 
-/** Observes what limits are asked, once for all calls that are asked for together: the costs are their sums. */
+/** Observes requests to limits, once for all calls in a round: the costs are their sums. */
 export interface AskWatcher {
-  /** Called before the limits are asked. Never rejects. */
+  /** Called before the limits are checked. Never rejects. */
   ask(entries: readonly CheckEntry[]): Promise<void>;
-  /** Called when the limits have answered. */
+  /** Called when the limits have decided. */
   asked(entries: readonly CheckEntry[]): void;
 }
 
-/** How a call waits. Times are milliseconds of the monotonic clock. */
+/** The options of a wait. Times are in milliseconds of the monotonic clock. */
 export interface WaitOptions {
-  /** The longest wait, from `since`. */
+  /** The maximum wait, counted from `since`. */
   readonly timeoutMs: number;
   readonly signal: AbortSignal | undefined;
   /**
-   * When the call came: earlier ones go first.
+   * The time at which the call arrived. Earlier calls go first.
    * @default now
    */
   readonly since?: number;
-  /** Head start, in milliseconds, over calls that arrived together. */
+  /** A head start over calls that arrived at the same time, in milliseconds. */
   readonly aheadMs?: number;
   /**
-   * Neither the call nor those behind it go on before this time. It has waited before, so it may wait again, however many calls
-   * do.
+   * Neither the call nor those behind it continue before this time. It has waited before, so it may wait again, regardless of `maxWaiters`.
    */
   readonly notBefore?: number;
   readonly watcher?: AskWatcher | undefined;
 }
 
-/** Numbers calls in the order in which they come. */
+/** Numbers calls in the order in which they arrive. */
 let calls = 0;
 
-/** What a call waits in. */
+/** The queue or line that contains a waiting call. */
 export interface CallHolder {
   /** Called once, if the wait of a call ends without units. */
   onLeft(call: WaitingCall): void;
 }
 
-/** A call that waits for units of its limits: until it may use them, its time is up, or its signal aborts. */
+/** A call that waits for units of its limits until it can use them, it times out, or its signal aborts. */
 export class WaitingCall {
-  /** Resolves to the answers that let the call go on; rejects with the reason why it no longer waits. */
+  /** Resolves to the decisions that let the call continue; rejects with the reason why it no longer waits. */
   readonly taken: Promise<Turn>;
   holder: CallHolder | undefined;
   /** In milliseconds of the monotonic clock. */
@@ -61,9 +60,9 @@ export class WaitingCall {
   private rejectWith!: (reason: unknown) => void;
 
   constructor(
-    /** What it asks of the limits in force now. */
+    /** Returns its request under the current limits. */
     readonly entries: () => readonly CheckEntry[],
-    /** What it asked of them when it came: the same units. */
+    /** Its request when it arrived, which is for the same units. */
     private readonly asked: readonly CheckEntry[],
     private readonly options: WaitOptions,
     /** Called once, when the wait is over. */
@@ -78,7 +77,7 @@ export class WaitingCall {
       this.rejectWith = reject;
     });
     const leftMs = timeoutMs - (now - since);
-    // A call with no time is ended by its first refusal, not by a timer.
+    // A call without any time is ended by its first rejection, not by a timer.
     if (leftMs > 0) this.startTimeout(leftMs);
     if (signal?.aborted === true) this.reject(signal.reason);
     else if (signal !== undefined) this.unsubscribe = onAbort(signal, () => this.reject(signal.reason));
@@ -93,17 +92,17 @@ export class WaitingCall {
     return this.asked[0]!.limit.name;
   }
 
-  /** The units that it asks of its first limit. */
+  /** The number of units that it requests from its first limit. */
   get cost(): number {
     return this.asked[0]!.cost;
   }
 
-  /** The units that it asks of one of its limits. */
+  /** The number of units that it requests from one of its limits. */
   costOf(index: number): number {
     return this.asked[index]!.cost;
   }
 
-  /** The time that is left, in milliseconds. */
+  /** The remaining time, in milliseconds. */
   get leftMs(): number {
     return Math.max(0, this.deadline - performance.now());
   }
@@ -116,22 +115,22 @@ export class WaitingCall {
     return this.options.watcher;
   }
 
-  /** Whether it goes before another call. */
+  /** Returns true if it goes before another call. */
   precedes({ rank, number }: WaitingCall): boolean {
     return this.rank === rank ? this.number < number : this.rank < rank;
   }
 
-  /** Whether it asks at least as much as another call of the same limits, from each of them. */
+  /** Returns true if it requests at least as many units from each limit as another call for the same limits. */
   asksAtLeast({ asked }: WaitingCall): boolean {
     return this.asked.every(({ cost }, index) => cost >= asked[index]!.cost);
   }
 
-  /** Stops the timeout: the units are taken, and usable in time. */
+  /** Stops the timeout, because it has units that can be used in time. */
   suspendTimeout(): void {
     this.timeout?.clear();
   }
 
-  /** Starts the timeout again: the units were taken back. */
+  /** Restarts the timeout, because its units were taken back. */
   resumeTimeout(): void {
     if (!this.settled && this.options.timeoutMs > 0) this.startTimeout(this.leftMs);
   }
@@ -140,21 +139,22 @@ export class WaitingCall {
     if (ms < Infinity) this.timeout = new LongTimeout(ms, () => this.expire());
   }
 
-  /** Ends the wait with units that may be used now. */
+  /** Ends the wait with units that can be used now. */
   release(turn: Turn): void {
     if (this.settled) return;
     this.settle();
     this.resolve(turn);
   }
 
-  /** Whether units may be freed at any time: a holder releases them, or an upstream reports more. */
+  /** Returns true if units may be freed at any time, because a holder releases them or an upstream reports more. */
   isPolled({ limit, decision }: Refusal): boolean {
     const isLent = this.watcher !== undefined || limit.algorithm.leases !== undefined;
     return isLent && decision.retryAfterMs < Infinity;
   }
 
   /**
-   * The shortest wait after its limits have refused at most as many units, in milliseconds; `Infinity` for units that never fit.
+   * The shortest possible wait after its limits have rejected the same number of units or fewer, in milliseconds; `Infinity` if the units
+   * never fit.
    */
   leastWaitMs(refusals: readonly Refusal[]): number {
     let longest = 0;
@@ -162,7 +162,7 @@ export class WaitingCall {
       if (this.isPolled(refusal)) continue;
       const { retryAfterMs, resetAfterMs } = refusal.decision;
       const { algorithm, parameters } = refusal.limit;
-      // The units of a queue then wait for their turn in it.
+      // After that, units of a queue wait for their turn.
       const spacingMs = (algorithm.queue?.spacing(parameters) ?? 0) / 1000;
       const turnMs = spacingMs > 0 ? resetAfterMs + (this.costOf(refusal.index) - 1) * spacingMs : 0;
       longest = Math.max(longest, retryAfterMs, turnMs);
@@ -170,20 +170,20 @@ export class WaitingCall {
     return longest;
   }
 
-  /** Whether its time is up before units are available that are `waitMs` away. */
+  /** Returns true if it times out before units that are `waitMs` away. */
   isTooLate(waitMs: number): boolean {
     const { leftMs } = this;
     return leftMs === 0 || waitMs === Infinity || waitMs > leftMs;
   }
 
-  /** Keeps waiting after a refusal, unless the units, which are at least `waitMs` away, come too late. */
+  /** Keeps waiting after a rejection, unless the units, which are at least `waitMs` away, come too late. */
   refuse(refusal: Refusal, waitMs: number): void {
     if (this.settled) return;
     this.refusal = refusal;
     if (this.isTooLate(waitMs)) this.expire();
   }
 
-  /** Keeps waiting for units that one of its limits granted, and that are `ms` away now, unless that is too late. */
+  /** Keeps waiting for units that one of its limits has granted and that are now `ms` away, unless that is too late. */
   postpone(taken: Refusal, ms: number): void {
     if (ms <= this.leftMs) return;
     const decision = { ...taken.decision, allowed: false, retryAfterMs: Math.ceil(ms), delayMs: 0 };

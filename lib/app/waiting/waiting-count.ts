@@ -1,21 +1,21 @@
 import { waitMessages } from '../../engine/errors/messages/wait.js';
 import { RateLimitWaitersError } from './rate-limit-waiters.error.js';
 
-/** How many times the bound for one counter applies to all counters together. */
+/** The bound for all counters together, as a multiple of the bound for one counter. */
 const COUNTERS = 10;
 
 /** Counts the waiting calls of a process. */
 export class WaitingCount {
   private all = 0;
-  /** The errors of this turn, which calls share: making one costs more than the rest of a call. */
+  /** The errors of this turn of the event loop, which calls share: creating an error costs more than the rest of a call. */
   private readonly errors = new Map<string, RateLimitWaitersError>();
 
   constructor(
-    /** The most calls that may wait for one counter. */
+    /** The maximum number of calls that may wait for one counter. */
     readonly most: number,
   ) {}
 
-  /** Whether no more calls may wait for all counters together. */
+  /** True if no more calls may wait for all counters together. */
   get isFull(): boolean {
     return this.all >= this.most * COUNTERS;
   }

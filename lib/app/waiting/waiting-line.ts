@@ -2,27 +2,27 @@ import { leastGapMs } from './places-ahead.js';
 import type { RefusedCall } from './refused-call.js';
 import type { WaitingCall } from './waiting-call.js';
 
-/** The most calls to ask for at once. */
+/** The maximum number of calls per request. */
 export const MAX_BATCH = 500;
 
-/** A call whose time is up before it can have its units. */
+/** A call that times out before it can get its units. */
 export interface LateCall {
   readonly call: WaitingCall;
-  /** Its number, in the order in which calls come. */
+  /** Its number, in the order in which calls arrive. */
   readonly number: number;
-  /** The minimum wait from then on, in milliseconds. */
+  /** The minimum wait from the rejection on, in milliseconds. */
   readonly waitMs: number;
 }
 
 /** Calls without units, in the order of their turns. */
 export class WaitingLine implements Iterable<WaitingCall> {
-  /** By call, with their numbers in the order in which they come. */
+  /** The calls with their numbers, in the order in which they arrive. */
   private numbers = new Map<WaitingCall, number>();
   private count = 0;
-  /** The call that came last. */
+  /** The call that arrived last. */
   private last: WaitingCall | undefined;
   private isSorted = true;
-  /** The sum of the units that they ask of the first limit. */
+  /** The sum of the units that they request from the first limit. */
   private units = 0;
   /** No call has an earlier deadline. */
   private earliestDeadline = Infinity;
@@ -31,7 +31,7 @@ export class WaitingLine implements Iterable<WaitingCall> {
     return this.numbers.size;
   }
 
-  /** The number that the next call gets. */
+  /** The number of the next call. */
   get nextNumber(): number {
     return this.count;
   }
@@ -59,7 +59,7 @@ export class WaitingLine implements Iterable<WaitingCall> {
     if (this.size === 0) this.last = undefined;
   }
 
-  /** Sorts once for all calls that came out of order. */
+  /** Sorts once for all calls that arrived out of order. */
   private sort(): void {
     if (this.isSorted) return;
     const sorted = [...this.numbers].sort(([one], [other]) => (one.precedes(other) ? -1 : 1));
@@ -72,7 +72,7 @@ export class WaitingLine implements Iterable<WaitingCall> {
     for (const call of this) call.reject(reason);
   }
 
-  /** Rejects calls at the end, so that at most `most` are left. Calls that have waited before stay. */
+  /** Rejects calls at the end, so that at most `most` remain. Calls that have waited before stay. */
   rejectBehind(most: number, reason: (call: WaitingCall) => Error): void {
     if (this.size <= most) return;
     let kept = 0;
@@ -83,8 +83,8 @@ export class WaitingLine implements Iterable<WaitingCall> {
   }
 
   /**
-   * The first calls, as many as these units of each limit suffice for, but at least one. `keepsOrder`: behind a refused call,
-   * none that asks for less goes first.
+   * The first calls whose units fit into the given number of units per limit, but at least one call. `keepsOrder`: a call that needs fewer
+   * units must not overtake a rejected one.
    */
   batch(units: readonly number[], keepsOrder: boolean): WaitingCall[] {
     const left = [...units];
@@ -104,7 +104,7 @@ export class WaitingLine implements Iterable<WaitingCall> {
     return calls;
   }
 
-  /** Whether some may time out before their turn, in a queue of taken units that begins `fromMs` from now. */
+  /** Returns true if calls may time out before their turn, in a queue of taken units that begins `fromMs` from now. */
   mayTimeOut(fromMs: number): boolean {
     const { first } = this;
     if (first === undefined || this.earliestDeadline === Infinity) return false;
@@ -113,22 +113,22 @@ export class WaitingLine implements Iterable<WaitingCall> {
   }
 
   /**
-   * The calls that time out because one of them was refused, which may have asked for units that come soon. Examines all of them
-   * only if there may be some. `isAhead`: each takes its units ahead of their time, behind those of the call before.
+   * The calls that time out because one of them was rejected, perhaps requesting units that become available soon. Examines all calls only
+   * if that is possible. `isAhead`: each call takes its units in advance, after those of the previous call.
    */
   timedOutBy({ call: refused, refusals, isEarly, leastWaitMs: ownMs }: RefusedCall, isAhead: boolean): LateCall[] {
     const now = performance.now();
     const { limit } = refusals[0]!;
     let longestMs = ownMs;
     if (isAhead) longestMs += leastGapMs(limit, this.units);
-    // A longer one waits for its turn in the queue of a limit.
+    // A longer wait includes the turn in the queue of a limit.
     else if (refusals.some((each) => each.limit.algorithm.queue !== undefined)) longestMs = Infinity;
     const { earliestDeadline } = this;
     const inTime = earliestDeadline === Infinity || (earliestDeadline > now && earliestDeadline - now >= longestMs);
     if (inTime && ownMs < Infinity) return [];
     this.earliestDeadline = Infinity;
     const late: LateCall[] = [];
-    // The units of the refused call are included in its own wait.
+    // The wait of the rejected call already includes its own units.
     let before = -refused.cost;
     for (const call of this) {
       this.earliestDeadline = Math.min(this.earliestDeadline, call.deadline);
@@ -137,7 +137,7 @@ export class WaitingLine implements Iterable<WaitingCall> {
       const waitMs = isEarly ? lineMs : Math.max(lineMs, call.leastWaitMs(refusals));
       if (!call.isTooLate(waitMs)) continue;
       late.push({ call, number: this.numbers.get(call)!, waitMs });
-      // It leaves, and those behind it move up.
+      // This call leaves, and those behind it move up.
       before -= call.cost;
     }
     return late;

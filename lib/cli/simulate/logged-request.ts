@@ -126,7 +126,7 @@ export interface WantedFields {
   /** Each is `ip`, `global`, a field, or a template with fields in braces. */
   readonly keys: readonly string[];
   readonly cost: string | undefined;
-  /** Whether a limit counts the bytes of responses. */
+  /** True if a limit counts the bytes of responses. */
   readonly bytes?: boolean;
   readonly time: string | undefined;
   readonly filters: Filters;

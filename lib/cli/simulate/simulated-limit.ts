@@ -44,7 +44,7 @@ export class SimulatedCounter {
     return delay;
   }
 
-  /** Charges an estimate that fits, and then what the request took, up to one quota beyond the quota. Returns the delay. */
+  /** Charges an estimate that fits, then replaces it by the real cost, up to one quota beyond the quota. Returns the delay. */
   settle(estimate: number, actual: number): number {
     const delay = this.charge(Math.min(estimate, actual));
     if (actual <= estimate) return delay;

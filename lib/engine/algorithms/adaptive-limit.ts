@@ -5,21 +5,21 @@ import type { LeaseEnd, State } from './algorithm.js';
 import type { Question } from './capabilities.js';
 import { InFlight } from './in-flight.js';
 
-/** The requests that must end before a window is meaningful. */
+/** The number of requests that must end before a window is meaningful. */
 const SAMPLES = 10;
-/** A window or probe that lasts this many windows has seen too little. */
+/** A window or probe that takes this many times the length of a window has seen too little. */
 const STALE = 20;
-/** The windows for which a new baseline is not doubted; twice as many each time that it was right. */
+/** The number of windows for which a new baseline is trusted. It doubles each time that the baseline was right. */
 const SETTLED = 5;
 /** A baseline was right if the next one is at most this many times as large. */
 const RIGHT = 1.3;
-/** By chance alone, a few requests are seldom this many times as fast as others. */
+/** By chance alone, a few requests are rarely this many times as fast as others. */
 const TOO_GOOD = 2;
-/** A smaller delay of the event loop is none, since timers are inexact. In microseconds. */
+/** Smaller delays of the event loop are ignored, since timers are inexact. In microseconds. */
 const PUNCTUAL = 5000;
 /** The limit decreases if at least this share of requests end by a timeout. */
 const TOO_MANY_DROPPED = 0.1;
-/** How much of its best throughput the limit still counts on after a window. */
+/** The share of its best throughput that the limit still assumes after a window. */
 const RATE_DECAY = 0.9;
 /** The weights in the baseline of a window without load: if it was slower, and if it was faster. */
 const SLOWER_WEIGHT = 0.1;
@@ -32,7 +32,7 @@ const EPSILON = 1e-9;
 export class AdaptiveLimit implements State {
   migrated = false;
   readonly flights = new InFlight();
-  /** The units that are let in, with a fraction. */
+  /** The number of units that are let in, with a fraction. */
   limit: number;
   /** The latency without load, once it is known. */
   baseline: number | undefined;
@@ -45,11 +45,11 @@ export class AdaptiveLimit implements State {
   /** The latency before the probe. */
   private latencyBefore = 0;
   private probesAll = false;
-  /** The windows for which the baseline is not doubted. */
+  /** The number of windows for which the baseline is trusted. */
   private settled = SETTLED;
-  /** The last probe measured far less than the one before, so the next one comes soon. */
+  /** True if the last probe measured far less than the one before, so that the next one comes soon. */
   private isUnsure = false;
-  /** Nothing has shown yet that the limit is large enough. */
+  /** True until something has shown that the limit is large enough. */
   private isStarting = true;
   /** The current request, and the delay of the event loop for it. */
   private question: Question | undefined;
@@ -72,7 +72,7 @@ export class AdaptiveLimit implements State {
     this.flights.dropBefore(now - ttl);
   }
 
-  /** Notes the current request. */
+  /** Records the current request. */
   asked(parameters: AdaptiveParameters, question: Question): void {
     this.question = question;
     if (question.peek) return;
@@ -87,12 +87,12 @@ export class AdaptiveLimit implements State {
     probe?.settle(this.flights.units);
   }
 
-  /** The units taken: those in flight and, by Little's law (N = X * L), those that wait for a delayed event loop. */
+  /** The occupied units: those in flight and, by Little's law (N = X * L), those that wait for a delayed event loop. */
   get occupied(): number {
     return this.flights.units + this.rate * Math.max(0, this.delay - PUNCTUAL);
   }
 
-  /** The units that requests of the current priority may take. */
+  /** The number of units that requests of the current priority may take. */
   room({ shares, min, quota }: AdaptiveParameters): number {
     const priority = this.question?.priority ?? 'default';
     const { probe } = this;
@@ -118,7 +118,7 @@ export class AdaptiveLimit implements State {
     const latency = Math.max(measurable, CLOCK_TICK);
     if (end === 'dropped') window.dropped++;
     else if (end === 'completed') window.completed += flight.units;
-    // If a client left, the request would have taken longer: that counts if it already took too long.
+    // If a client left, the request would have taken longer. It counts if it had already taken too long.
     const counts = end === 'completed' || (end === 'aborted' && latency > tolerance * (this.baseline ?? 0));
     const says = counts && measurable >= 0;
     if (says) window.add(latency);
@@ -151,7 +151,7 @@ export class AdaptiveLimit implements State {
     else if (dropped <= TOO_MANY_DROPPED) this.follow(parameters, latency, this.baseline);
   }
 
-  /** Adjusts the limit by the latency of a window in which it was used. */
+  /** Adjusts the limit to the latency of a window in which it was used. */
   private follow(parameters: AdaptiveParameters, latency: number, baseline: number): void {
     const { tolerance, smoothing, min, quota } = parameters;
     const { limit, window, now } = this;
@@ -173,7 +173,7 @@ export class AdaptiveLimit implements State {
     if (isDoubted || age > parameters.probeEvery) this.beginProbe(parameters, latency);
   }
 
-  /** What the best recent throughput needs without a queue, plus twice its square root for bursts. */
+  /** The units that the best recent throughput needs without a queue, plus twice the square root for bursts. */
   private needed(baseline: number): number {
     const product = this.bestRate * baseline;
     return product + 2 * Math.sqrt(product);
@@ -193,7 +193,7 @@ export class AdaptiveLimit implements State {
     const level = Math.max(min, Math.floor(used / 2));
     this.measuredAt = this.now;
     if (level >= used) {
-      // It cannot be less: the minimum is all that can be known.
+      // The limit can't decrease further, so the latency at the minimum is the best estimate.
       this.baseline = latency;
       return;
     }
@@ -220,14 +220,14 @@ export class AdaptiveLimit implements State {
     this.limit = bounded(this.limit, min, quota);
   }
 
-  /** The requests that the probe does not hold back are too many. */
+  /** Ends the probe, because the requests that it does not hold back are too many. */
   private giveUpProbe(): void {
     this.probe = undefined;
     this.probesAll = true;
     this.measuredAt = this.now;
   }
 
-  /** Starts anew after the clock was set back: earlier measurements are useless. */
+  /** Starts over after the clock was set back, because earlier measurements are useless. */
   private startAnew(now: number): void {
     this.flights.restart(now);
     this.window = new AdaptiveWindow(now);

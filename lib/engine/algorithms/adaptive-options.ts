@@ -9,7 +9,7 @@ import type { Parameters } from './algorithm.js';
 /** The share of the limit up to which requests of each priority are let in; `'critical'` requests may use all of it. */
 export interface AdaptiveShares {
   /**
-   * For `'sheddable'` requests, which are refused first: more than 0, at most the share of `'default'`.
+   * For `'sheddable'` requests, which are rejected first: more than 0, at most the share of `'default'`.
    * @default 0.6
    */
   sheddable?: number | undefined;
@@ -21,76 +21,76 @@ export interface AdaptiveShares {
 }
 
 /**
- * Adaptive concurrency: a request of cost c is let in if the units in flight + c <= the limit's share of its priority. The limit is
- * learnt from how long requests take. With latency L, latency without load B, throughput X, in each window:
+ * Adaptive concurrency: a request of cost c is let in if the units in flight + c <= the limit's share of its priority. The limit is learned
+ * from the duration of requests. With latency L, latency without load B, throughput X, in each window:
  *
  * - L > tolerance * B: limit += smoothing * (max(limit * max(1/2, tolerance * B / L), X*B + 2 * sqrt(X*B)) - limit)
  * - else, and if at least half of the limit was used: limit += sqrt(limit) * (tolerance - L/B) / (tolerance - 1); until the first
  *   queue, half of the limit in place of its square root
  *
- * The gradient B / L is that of Netflix's concurrency-limits (`Gradient2Limit`), the bound X * B that of BBR (Cardwell et al., ACM
- * Queue 2016; Alibaba's Sentinel counts it as `minRt * maxQps`), the lower concurrency that measures B anew is BBR's ProbeRTT.
+ * The gradient B / L is that of Netflix's concurrency-limits (`Gradient2Limit`), the bound X * B that of BBR (Cardwell et al., ACM Queue
+ * 2016; Alibaba's Sentinel counts it as `minRt * maxQps`), the lower concurrency for measuring B again is BBR's ProbeRTT.
  */
 export interface AdaptiveOptions {
   /** The algorithm. */
   algo: 'adaptive';
   /**
-   * The fewest units to let in: a whole number >= 1.
+   * The minimum limit, in units: a whole number >= 1.
    * @default 2
    */
   min?: number | undefined;
   /**
-   * The most units to let in: a whole number >= `min`.
+   * The maximum limit, in units: a whole number >= `min`.
    * @default 1000
    */
   max?: number | undefined;
   /**
-   * The limit before anything is learnt: a whole number from `min` to `max`.
+   * The limit before it has learned anything: a whole number from `min` to `max`.
    * @default 20, or the nearest of `min` and `max`
    */
   initial?: number | undefined;
   /**
-   * How many times as long as without load requests may take before the limit decreases: a number > 1, at most 10.
+   * The factor by which requests may take longer than without load before the limit decreases: a number > 1, at most 10.
    * @default 1.5
    */
   tolerance?: number | undefined;
   /**
-   * How much of the way to a lower limit one window goes: more than 0, at most 1.
+   * The share of the way to a lower limit that one window goes: more than 0, at most 1.
    * @default 0.5
    */
   smoothing?: number | undefined;
   /**
-   * How often the limit is adjusted, if at least 10 requests have ended: milliseconds or a duration.
+   * The interval at which the limit is adjusted, if at least 10 requests have ended: milliseconds or a duration.
    * @default '500ms'
    */
   window?: Duration | undefined;
   /**
-   * How long the measured latency without load is trusted while the limit is in use: milliseconds or a duration. Then fewer
-   * requests are let in for a moment to measure it again.
+   * The time for which the measured latency without load is trusted while the limit is in use: milliseconds or a duration. After that,
+   * fewer requests are let in for a moment to measure it again.
    * @default '30s'
    */
   probeEvery?: Duration | undefined;
   /**
-   * How long a request counts as in flight: milliseconds or a duration. After that it is taken for a stream, or for one that
-   * never ends.
+   * The time for which a request counts as in flight: milliseconds or a duration. A request that takes longer is treated as a stream, or as
+   * one that never ends.
    * @default '10s'
    */
   ttl?: Duration | undefined;
   /**
-   * The limit does not grow while the event loop is delayed by more than this: milliseconds or a duration. Any delay of the event
-   * loop counts as latency, and as requests that wait for it.
+   * The delay of the event loop above which the limit does not grow: milliseconds or a duration. Any delay of the event loop counts as
+   * latency, and as requests that wait for it.
    * @default '100ms'
    */
   eventLoopDelay?: Duration | undefined;
   /**
-   * The limit does not grow while the process uses more than this share of its processors: more than 0, at most 1.
+   * The share of its processors above which the limit does not grow while the process uses more: more than 0, at most 1.
    * @default 0.9
    */
   cpu?: number | undefined;
   /** The shares of the limit for requests of each priority. */
   shares?: AdaptiveShares | undefined;
   /**
-   * The HTTP status of a refusal: a whole number from 400 to 599.
+   * The HTTP status of a rejection: a whole number from 400 to 599.
    * @default 503
    */
   status?: number | undefined;
@@ -113,7 +113,7 @@ export interface AdaptiveParameters extends Parameters {
 
 const INITIAL = 20;
 const MAX = 1000;
-/** The most units in flight, so that a counter stays small. */
+/** The maximum number of units in flight, so that a counter stays small. */
 const MOST = 1_000_000;
 
 const counted = whole(1, MOST);

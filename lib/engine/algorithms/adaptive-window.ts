@@ -1,18 +1,18 @@
-/** The most latencies to keep for one window; later ones replace the oldest. */
+/** The maximum number of latencies per window; later ones replace the oldest. */
 const MOST_SAMPLES = 512;
 
-/** What is observed between two adjustments of an adaptive limit. Times are microseconds. */
+/** The observations between two adjustments of an adaptive limit. Times are microseconds. */
 export class AdaptiveWindow {
   /** The latencies of requests that ended. */
   readonly samples: number[] = [];
-  /** Units that ended well. */
+  /** The units of requests that ended well. */
   completed = 0;
-  /** Requests that ended well, and those that ended by a timeout. */
+  /** The number of requests that ended well, and of those that ended by a timeout. */
   ended = 0;
   dropped = 0;
-  /** The most units in flight, including those of the current request. */
+  /** The maximum number of units in flight, including those of the current request. */
   peak = 0;
-  /** Whether a request was refused because of its priority. */
+  /** True if a request was rejected because of its priority. */
   refused = false;
   /** The longest delay of the event loop, and the highest use of the processors. */
   delay = 0;

@@ -7,10 +7,10 @@ import {
 } from './adaptive-options.js';
 import type { Algorithm } from './algorithm.js';
 
-/** How long an unused limit is remembered, in microseconds. */
+/** The time for which an unused limit is kept, in microseconds. */
 const REMEMBERED = 3600 * 1_000_000;
 
-/** Limits requests in flight by their latency and throughput. It lives in one process, and has no twin in the script. */
+/** Limits requests in flight based on their latency and throughput. It only exists in process, without a counterpart in the script. */
 export const adaptive: Algorithm<AdaptiveOptions, AdaptiveParameters, AdaptiveLimit> = {
   name: 'adaptive',
   code: 'ad',
@@ -28,7 +28,7 @@ export const adaptive: Algorithm<AdaptiveOptions, AdaptiveParameters, AdaptiveLi
     state.advance(parameters, now);
     return state;
   },
-  // A single request is always let in, or a cost above the limit would wait for ever.
+  // A single request is always let in, because otherwise a cost above the limit would wait forever.
   fits: (parameters, state, cost) => state.occupied + cost <= state.room(parameters) || state.flights.units === 0,
   take(_, state, cost) {
     state.enter(cost);
@@ -40,7 +40,7 @@ export const adaptive: Algorithm<AdaptiveOptions, AdaptiveParameters, AdaptiveLi
   bytes: ({ flights }) => 8000 + 100 * flights.count,
 
   remaining: (parameters, state) => Math.max(0, Math.floor(state.room(parameters) - state.occupied)),
-  // Shorter waits are likely, given how long requests are held.
+  // Shorter waits are likely, considering how long requests are held.
   retryAfter: ({ ttl }, { flights, now }) => (flights.last === undefined ? 1 : Math.max(1, flights.last + ttl - now)),
   resetAfter: ({ ttl }, { flights, now }) => (flights.count === 0 ? 0 : Math.max(0, flights.last! + ttl - now)),
   keepFor: () => REMEMBERED,

@@ -6,12 +6,14 @@ import type { OptionRow } from '../options/option-row.js';
 import { readDate, TimeZone } from '../util/time-zone.js';
 
 /**
- * The time at which a window begins, and from which all others are counted: a `Date`; an ISO 8601 date such as `'2026-01-31'` or
- * `'2026-01-31T09:30'`, in the limit's time zone unless it names an offset; or milliseconds since the epoch.
+ * The start of a window, from which all other windows are counted: a `Date`; an ISO 8601 date such as `'2026-01-31'` or
+ * `'2026-01-31T09:30'`, in the limit's time zone unless it contains an offset; or milliseconds since the epoch.
  */
 export type Anchor = Date | string | number;
 
-/** How algorithms see a function of a request: they do not know its context, so a function of any context is accepted. */
+/**
+ * A function of a request, in the form that algorithms know: they have no type for its context, so a function of any context is accepted.
+ */
 interface Asking {
   anchor(context: unknown): Anchor | null | undefined | Promise<Anchor | null | undefined>;
 }
@@ -21,7 +23,7 @@ export type AnchorOption = Anchor | Asking['anchor'];
 
 const ISO_DATE = /^\d{4}-\d{2}-\d{2}(T.+)?$/;
 
-/** Anchors must be in these years, so that seconds, or dates of other calendars, are not taken for dates by accident. */
+/** Anchors must be in these years, so that seconds, or dates of other calendars, are not mistaken for dates. */
 const FIRST_YEAR = 1900;
 const LAST_YEAR = 2200;
 
@@ -35,7 +37,7 @@ export const anchorOption = {
   usual: "as the calendar's own",
 } as const satisfies OptionRow;
 
-/** Whether a function of the request determines where the windows of a limit begin. */
+/** Returns true if a function of the request determines the start of a limit's windows. */
 export function asksForAnchor(options: object): options is Pick<Asking, 'anchor'> {
   return typeof (options as { anchor?: unknown }).anchor === 'function';
 }
@@ -49,12 +51,12 @@ export function fixedAnchor(anchor: unknown, timezone: string, location: string)
   return at;
 }
 
-/** Milliseconds since the epoch; `undefined` if it is no anchor. */
+/** Milliseconds since the epoch; `undefined` if it isn't an anchor. */
 export function readAnchor(anchor: unknown, timezone: string): number | undefined {
   const zone = TimeZone.named(timezone);
   const at = zone && timeOf(anchor, zone);
   if (zone === undefined || at === undefined || !isFinite(new Date(at).getTime())) return undefined;
-  // Not a number where the local time is beyond the last date.
+  // NaN if the local time is beyond the last date.
   const year = new Date(zone.localTime(at)).getUTCFullYear();
   return year >= FIRST_YEAR && year < LAST_YEAR ? Math.floor(at) : undefined;
 }

@@ -1,7 +1,7 @@
 import { type LocalTime, monthsLater, type TimeZone, zoneNamed } from '../util/time-zone.js';
 import type { CalendarWindow, CalendarWindows, Period } from './calendar.js';
 
-/** The periods that an anchor can start: all of a day or longer. */
+/** The periods that an anchor can start: those of a day or longer. */
 export const ANCHORED_PERIODS = ['day', 'week', 'month', 'quarter', 'year'] as const satisfies readonly Period[];
 
 /**
@@ -17,9 +17,9 @@ const DAYS: Partial<Record<AnchoredPeriod, number>> = { day: 1, week: 7 };
 const MONTHS: Partial<Record<AnchoredPeriod, number>> = { month: 1, quarter: 3, year: 12 };
 
 /**
- * Windows that begin at the local time of an anchor. The nth begins n periods after it, always counted from the anchor itself: on
- * its day of the month, or on the last day of a shorter month. A local time that the clocks skip is moved later by the gap; of
- * one that occurs twice, the first counts.
+ * Windows that begin at the local time of an anchor. The nth begins n periods after it, always counted from the anchor itself: on the
+ * anchor's day of the month, or on the last day of a shorter month. If the clocks skip the local time, it is moved later by the gap; if it
+ * occurs twice, the first one counts.
  */
 export class AnchoredCalendar implements CalendarWindows {
   readonly name: string;
@@ -34,7 +34,7 @@ export class AnchoredCalendar implements CalendarWindows {
     /** In milliseconds since the epoch. */
     anchor: number,
   ) {
-    // Held units may be settled under any anchor.
+    // Held units may be settled with any anchor.
     this.name = `${period} ${timezone}`;
     this.zone = zoneNamed(timezone);
     this.wall = this.zone.localTime(anchor);

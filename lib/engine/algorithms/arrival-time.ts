@@ -10,24 +10,21 @@ import { inProportion, MAX_OWED, sameScale, type Scale, unitsWithin } from './sc
  */
 export interface ArrivalParameters extends Parameters {
   readonly scale: Scale;
-  /** quota x unit: the most that can be owed. */
+  /** quota x unit: the maximum weight that can be owed. */
   readonly capacity: number;
 }
 
 export interface ArrivalState extends State {
   scale: Scale;
-  /**
-   * The weight owed at `time`; it exceeds the capacity if units were reserved, charged as a penalty, or allowed by a larger
-   * quota.
-   */
+  /** The weight owed at `time`. It exceeds the capacity if units were reserved, charged as a penalty, or allowed by a larger quota. */
   debt: number;
-  /** A tick: now, or later while the clock catches up; if everything drains at once, when that last happened. */
+  /** A tick: now, or later while the clock catches up. If everything drains at once: the time of the last drain. */
   time: number;
 }
 
 /**
- * Gives units back. What was reserved behind them stays. What may have drained of them since they could be used has drained: all
- * that drains from then until no more is owed than the quota.
+ * Refunds units. Units that were reserved after them keep their times. The part that may have drained since these units could be used isn't
+ * refunded: it is everything that drains from then until no more than the quota is owed.
  */
 export function giveArrival(
   parameters: ArrivalParameters,
@@ -46,7 +43,7 @@ export function arrivalWithQuota(parameters: ArrivalParameters, quota: number): 
   return { ...parameters, quota, capacity: quota * parameters.scale.unit };
 }
 
-/** The tick at which no more than the quota is owed. */
+/** The tick from which no more than the quota is owed. */
 export function arrivalDebtClearedAt({ capacity }: ArrivalParameters, state: ArrivalState): number {
   return flowed(state, state.debt - capacity);
 }
@@ -103,12 +100,12 @@ export function openArrival(
   state.time = time;
 }
 
-/** The rest of a debt by now, and the time from which it drains by another scale. */
+/** The remaining debt at `now`, and the time from which it drains with another scale. */
 function rescaled({ scale: old, debt, time }: ArrivalState, scale: Scale, now: number): { debt: number; time: number } {
   const elapsed = Math.max(0, Math.floor(now / old.tick) - time);
   const part = old.step > 1 ? elapsed % old.step : 0;
   const left = Math.max(0, debt - (elapsed - part) * old.speed);
-  // An interval that is not over has drained nothing, but it has begun: it goes on, unless the new intervals are shorter.
+  // An interval that is not over has not drained anything, but has begun. It continues, unless the new intervals are shorter.
   const goesOn = old.step > 1 && scale.step > 1;
   const from = goesOn ? (time + elapsed - part) * old.tick : Math.max(now, (time + elapsed) * old.tick);
   const begun = Math.ceil(from / scale.tick);
@@ -133,7 +130,7 @@ export function untilFlowed(state: ArrivalState, weight: number): number {
   return flowed(state, weight) * state.scale.tick - state.now;
 }
 
-/** The quota or, if less, the units that drain evenly in an interval. */
+/** The quota or, if fewer, the units that drain evenly in an interval. */
 export function sharingOfArrival({ scale, capacity, quota }: ArrivalParameters): SharingTerms {
   const { unit, speed, tick, interval } = scale;
   const rate = (interval * speed) / unit;
@@ -153,7 +150,7 @@ export function arrivalResetAfter(state: ArrivalState): number {
   return state.debt > 0 ? untilFlowed(state, state.debt) : 0;
 }
 
-/** If units may be used up to `ttl` after they were charged, there are fewer of them, by what drains in that time. */
+/** If units may be used up to `ttl` after they were charged, their number is reduced by the units that drain in that time. */
 export const prefetchOfArrival = {
   parameters: (parameters: ArrivalParameters, ttl: number): ArrivalParameters | undefined => {
     const quota = parameters.quota - unitsWithin(parameters.scale, ttl);
@@ -162,7 +159,7 @@ export const prefetchOfArrival = {
   endsWithWindow: false,
 };
 
-/** The common part of gcra and the token bucket, whatever their state holds besides the debt. */
+/** The common part of gcra and the token bucket, regardless of the rest of their states. */
 export const counting = {
   fits: arrivalFits,
   take: takeArrival,
@@ -176,7 +173,7 @@ export const counting = {
   prefetch: prefetchOfArrival,
 };
 
-/** How both reserve units. */
+/** The common part of their reservations. */
 export const reserving = {
   debtClearedAt: arrivalDebtClearedAt,
   canOwe: arrivalCanOwe,

@@ -10,16 +10,16 @@ import { shareOfUnits } from './share.js';
 import { prefetchOfWindow } from './window-count.js';
 
 /**
- * A budget for a period: a reservation of cost c is allowed if spent + held + c <= limit; both restart with every period of a
- * time zone. The real cost is settled later, in the period of the reservation.
+ * A budget for a period: a reservation of cost c is allowed if spent + held + c <= limit; both restart with every period of a time zone.
+ * The actual cost is settled later, in the period of the reservation.
  */
 export type BudgetOptions = {
   /** The algorithm. */
   algo: 'budget';
-  /** Units that may be spent per period: a whole number >= 1. `usd(50)` is fifty dollars in millionths of a dollar. */
+  /** The units that may be spent per period: a whole number >= 1. `usd(50)` is fifty dollars in millionths of a dollar. */
   limit: number;
   /**
-   * How long `reserve` holds units that are not settled, for example because their process died: milliseconds or a duration, at
+   * The time for which `reserve` holds units that are not settled, for example because their process died: milliseconds or a duration, at
    * most 1 year.
    * @default '5m'
    */
@@ -28,7 +28,7 @@ export type BudgetOptions = {
   HoldOptions &
   PlanOptions;
 
-// Units prefetched for future requests would not be what they cost; money is not lent, and only what was spent is counted.
+// The cost of units prefetched for future requests isn't known, money is not lent, and only spent units are counted.
 const { prefetch: _, borrowing: _borrowing, beyond: _beyond, following: _following, ...counted } = calendarWindow;
 
 const options = {

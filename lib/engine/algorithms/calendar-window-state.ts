@@ -2,11 +2,11 @@ import type { Parameters } from './algorithm.js';
 import type { CalendarWindows } from './calendar.js';
 import type { WindowState } from './window-count.js';
 
-/** Which windows are counted. */
+/** The parameters that determine the windows. */
 export interface CalendarWindowParameters extends Parameters {
   readonly calendar: CalendarWindows;
   readonly retain: number;
-  /** Whether it is unknown where windows begin: then the current one is kept, and a new one follows the calendar. */
+  /** True if the start of windows is unknown. The current window is kept then, and a new one follows the calendar. */
   readonly follows: boolean;
 }
 
@@ -17,7 +17,7 @@ export interface FinishedWindow {
   readonly end: number;
 }
 
-/** The current window, and those that are kept. */
+/** The current window, and the finished ones that are kept. */
 export interface CalendarWindowState extends WindowState {
   /** Windows that ended before this one, the oldest first. */
   finished: readonly FinishedWindow[];

@@ -23,13 +23,13 @@ import { holdsOfWindow, prefetchOfWindow, windowCount, type WindowState } from '
 export type CalendarWindowOptions = {
   /** The algorithm. */
   algo: 'calendar-window';
-  /** Units allowed per window: a whole number >= 1. */
+  /** The number of units per window: a whole number >= 1. */
   rate: number;
 } & CalendarOptions &
   HoldOptions &
   PlanOptions;
 
-/** Which windows of the calendar are counted. */
+/** The options that select the calendar's windows. */
 export type CalendarOptions = {
   /**
    * An IANA time zone, such as `'Europe/Berlin'`.
@@ -37,7 +37,7 @@ export type CalendarOptions = {
    */
   timezone?: string | undefined;
   /**
-   * How long the count of a window can still be read after its end: milliseconds or a duration such as `'7d'`, at most 1 year,
+   * The time for which the count of a window can still be read after its end: milliseconds or a duration such as `'7d'`, at most 1 year,
    * and at most 10,000 windows.
    * @default not at all
    */
@@ -46,18 +46,17 @@ export type CalendarOptions = {
   | {
       /** The length of the calendar's window. */
       period: Period;
-      /** Not supported by windows shorter than a day. */
+      /** Not supported for windows shorter than a day. */
       anchor?: undefined;
     }
   | {
       /** The length of a window. */
       period: AnchoredPeriod;
       /**
-       * Where windows begin, such as a subscription's own month: a `Date`, an ISO 8601 date such as `'2026-01-31'` (of the
-       * `timezone`, unless it names an offset), milliseconds since the epoch, or a function of the context that returns one of
-       * these, or nothing for the calendar's own windows. The nth window begins at the local time of the anchor, n periods later:
-       * an anchor on the 31st gives 28 February, and then 31 March again. Not with periods below a day; a function not with
-       * `prefetch`.
+       * The start of windows, such as a subscription's own month: a `Date`, an ISO 8601 date such as `'2026-01-31'` (in the `timezone`,
+       * unless it contains an offset), milliseconds since the epoch, or a function of the context that returns one of these, or nothing for
+       * the calendar's own windows. The nth window begins at the local time of the anchor, n periods later: an anchor on the 31st leads to
+       * 28 February, and then 31 March again. Not available for periods below a day; a function cannot be combined with `prefetch`.
        * @default where the calendar's own windows begin
        */
       anchor: AnchorOption;
@@ -66,10 +65,10 @@ export type CalendarOptions = {
 
 const NONE_FINISHED: readonly FinishedWindow[] = [];
 
-/** The most windows to keep. */
+/** The maximum number of windows to keep. */
 const MAX_RETAINED = 10_000;
 
-/** The shortest window of each period, in microseconds. */
+/** The minimum length of each period, in microseconds. */
 const SHORTEST: Record<Period, number> = {
   second: 1e6,
   minute: 60e6,
@@ -159,8 +158,8 @@ export const calendarWindow = {
 };
 
 /**
- * The algorithm to use if a function of the request sets where windows begin, but was not called: it stays with the stored window
- * while that lasts, so that looking or giving back applies to it.
+ * The algorithm to use if a function of the request determines the start of windows, but was not called. It keeps the stored window until
+ * its end, so that reading and refunding apply to that window.
  */
 export function followingOf<O, P extends CalendarWindowParameters>(
   algorithm: Algorithm<O, P, CalendarWindowState>,
@@ -169,7 +168,7 @@ export function followingOf<O, P extends CalendarWindowParameters>(
   return { ...rest, script: 'following-window' };
 }
 
-/** Says which windows are counted. Throws `RateLimitConfigError`. */
+/** Returns the calendar of the options. Throws `RateLimitConfigError`. */
 export function calendarOf(
   options: ReadOptions<typeof calendarOptions>,
   given: CalendarOptions,
@@ -192,16 +191,16 @@ function isAnchored(period: Period): period is AnchoredPeriod {
   return (ANCHORED_PERIODS as readonly Period[]).includes(period);
 }
 
-/** The window to count in: the current one or, if the anchor is unknown, the stored one while it lasts. */
+/** The window to count in: the current one or, if the anchor is unknown, the stored one until its end. */
 function windowFor({ calendar, follows }: CalendarWindowParameters, stored: WindowState | undefined, now: number) {
   if (!follows) return calendar.windowAt(now);
   const isFollowed = stored !== undefined && stored.count > 0 && now < stored.end;
   if (isFollowed && (now >= stored.start || isEarlier(stored, now))) return stored satisfies CalendarWindow;
-  // Earlier charges belong to whichever window they were made in, not to this one.
+  // Earlier charges belong to the windows in which they were made, not to this one.
   return { start: now - (now % 1000), end: calendar.windowAt(now).end };
 }
 
-/** Whether the clock was set back by less than a window. */
+/** Returns true if the clock was set back by less than a window. */
 function isEarlier({ start, end, last }: WindowState, now: number): boolean {
   return now < start && last - now < end - start;
 }

@@ -10,7 +10,7 @@ export const PERIODS = ['second', 'minute', 'hour', 'day', 'week', 'month', 'qua
  */
 export type Period = (typeof PERIODS)[number];
 
-/** Periods of constant length in milliseconds, even where clocks change by half an hour. */
+/** Periods of constant length in milliseconds, even in zones whose clocks change by half an hour. */
 const WITHIN_A_DAY: Partial<Record<Period, number>> = { second: 1000, minute: 60_000, hour: 3_600_000 };
 
 /** A window of the calendar in microseconds since the epoch; the end is exclusive. */
@@ -19,11 +19,11 @@ export interface CalendarWindow {
   readonly end: number;
 }
 
-/** Windows that follow each other without a gap. */
+/** Windows without gaps between them. */
 export interface CalendarWindows {
-  /** Distinguishes them from those of other periods and time zones. */
+  /** Distinguishes them from the windows of other periods and time zones. */
   readonly name: string;
-  /** The window that holds `now`, in microseconds. */
+  /** The window that contains `now`, in microseconds. */
   windowAt(now: number): CalendarWindow;
 }
 
@@ -69,13 +69,13 @@ export class Calendar implements CalendarWindows {
     }
     let start = zone.instantOf(startOf(period, local, 0));
     let end = zone.instantOf(startOf(period, local, 1));
-    // Clocks that are set back over midnight show the day before once more: it has ended.
+    // If clocks are set back over midnight, they show the previous day again. That day has ended.
     for (let next = 2; end <= millis; next++) [start, end] = [end, zone.instantOf(startOf(period, local, next))];
     return { start: start * 1000, end: end * 1000 };
   }
 }
 
-/** When a period of a day or longer begins: the one that holds a local time, or one of the next. */
+/** The start of a period of a day or longer: of the one that contains a local time, or of one of the next. */
 function startOf(period: Period, local: LocalTime, next: number): LocalTime {
   const date = new Date(local);
   const [year, month, day] = [date.getUTCFullYear(), date.getUTCMonth() + 1, date.getUTCDate()];

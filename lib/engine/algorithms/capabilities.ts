@@ -1,12 +1,12 @@
-// What only some algorithms can do, with parameters `P` and state `S`. Code checks for the capability, never for a name.
+// The capabilities that only some algorithms have, with parameters `P` and state `S`. Code checks for a capability, never for a name.
 
 import type { Lease } from './leases.js';
 
 /** The positions of reserved units. */
 interface Tickets<P> {
   /**
-   * The position of a ticket under other parameters, as `open` converts what is owed `now`. A `share` of units that were to come
-   * all at once is available no later. The ticket is in ticks of `after`, the time in microseconds.
+   * The position of a ticket under other parameters, in the same way in which `open` converts the debt at `now`. A `share` of units that
+   * were due all at once is available no later. The ticket is in ticks of `after`, the time in microseconds.
    */
   ticketUnder(
     before: P,
@@ -15,27 +15,27 @@ interface Tickets<P> {
     now: number,
     share: number,
   ): { readonly ticket: number; readonly time: number };
-  /** The time between two units, in microseconds: that of the full rate. */
+  /** The time between two units at the full rate, in microseconds. */
   spacing(parameters: P): number;
 }
 
 /** Units can be taken from the future, as debt. */
 export interface ReservationCapability<P, S> extends Tickets<P> {
-  /** The tick at which nothing is owed to the future any more: the ticket of the units that were taken last. */
+  /** The tick from which nothing is owed to the future any more: the ticket of the units that were taken last. */
   debtClearedAt(parameters: P, state: S): number;
-  /** Whether `cost` more units can be owed. */
+  /** Returns true if `cost` more units can be owed. */
   canOwe(parameters: P, state: S, cost: number): boolean;
-  /** Microseconds between two times at which debt is paid back: less than `spacing`, unless several units come at once. */
+  /** The microseconds between two times at which debt is paid off: less than `spacing`, unless several units come at once. */
   step(parameters: P): number;
 }
 
 /** Requests that fit may have to wait: they leave one after another. */
 export interface QueueCapability<P, S> extends Tickets<P> {
-  /** How long a request of `cost` units that fit has to wait. */
+  /** The time for which a request of `cost` units that fit has to wait. */
   delay(parameters: P, state: S, cost: number): number;
   /** The ticket that such a request would get: the tick at which its last unit leaves. */
   ticket(parameters: P, state: S, cost: number): number;
-  /** The ticket of a request without its last `units`. */
+  /** The ticket of a request that is reduced by its last `units`. */
   ticketBefore(parameters: P, ticket: number, units: number): number;
 }
 
@@ -43,58 +43,56 @@ export interface QueueCapability<P, S> extends Tickets<P> {
 export interface LeasesCapability<P, S> {
   /** The ticket that a request of `cost` units that fit would get: the identifier of its lease. */
   ticket(parameters: P, state: S, cost: number): number;
-  /** The leases that are held, in the order in which they end; absent if these are not kept one by one. */
+  /** The leases that are held, in the order in which they end; `undefined` if they are not stored individually. */
   running?(state: S): readonly Lease[];
-  /** Renews the lease of `units` with this `ticket`. Returns whether it was still held. */
+  /** Renews the lease of `units` with this `ticket`. Returns true if it was still held. */
   renew(parameters: P, state: S, units: number, ticket: number): boolean;
 }
 
 /** The held units of a counter. */
 export interface HeldUnits {
-  /** Whether there are no known holds that have not been settled. */
+  /** True if all known holds have been settled. */
   readonly isEmpty: boolean;
   /**
-   * The units, not given back yet, that were charged in a window and come back before it ends, by limits with the same `windows`.
+   * The units that were charged in a window and not refunded yet, and whose hold lapses before its end, for limits with the same `windows`.
    */
   unitsWithin(window: { readonly start: number; readonly end: number }, windows: number): number;
-  /** Whether there are any such units. It examines a limited number of holds, and returns true if they are not among these. */
+  /** Returns true if there are any such units. It examines a limited number of holds, and returns true if these leave it open. */
   isWithin(window: { readonly start: number; readonly end: number }, windows: number): boolean;
 }
 
-/**
- * Units can be reserved at an estimate: they count at once, and what was really used is settled later, where they were charged.
- */
+/** Units can be reserved as an estimate. They count immediately; the units actually used are settled later, in the window of the charge. */
 export interface HoldsCapability<P, S> {
   /** Distinguishes the windows in which its units count from those of other options. */
   windows(parameters: P): string;
-  /** For how long a hold is remembered at least, in microseconds; by default until it lapses. */
+  /** The minimum time for which a hold is kept, in microseconds; by default until it lapses. */
   known?(parameters: P): number;
-  /** Whether units charged at one time still count at another, now or later. */
+  /** Returns true if units charged at one time still count at another time, now or later. */
   counts(parameters: P, state: S, chargedAt: number, time: number): boolean;
-  /** The most that can be counted, beyond the quota, too; by default 2^53 - 1. */
+  /** The maximum that can be counted, including units beyond the quota; by default 2^53 - 1. */
   most?(parameters: P): number;
-  /** Changes the count of the finished window at a time, if it is still kept. */
+  /** Changes the count of the finished window at a time, if it is still stored. */
   correct?(parameters: P, state: S, chargedAt: number, difference: number): void;
-  /** Takes units used beyond those held, if that differs from what a check takes. */
+  /** Takes units used beyond those held, if that differs from the units that a check takes. */
   take?(parameters: P, state: S, units: number): void;
-  /** A stored state with the units that came back before its window ended, if that is over. */
+  /** A stored state. If its window is over, it includes the units that were refunded before the end of the window. */
   ended?(parameters: P, stored: S, now: number, holds: HeldUnits, windows: number): S;
   /**
-   * True if a finished window stays stored without the units that came back before its end. Then all lapsed holds are released at
-   * once.
+   * Returns true if a finished window stays stored without the units that were refunded before its end. All lapsed holds are then released
+   * at once.
    */
   keepsEnded?(state: S): boolean;
-  /** How long a state must be kept because of holds, if that is longer. */
+  /** The time for which a state must be kept because of holds, if that is longer. */
   keepFor?(parameters: P, state: S, holds: HeldUnits, windows: number): number;
 }
 
 /** Units can be shared among tenants. */
 export interface SharingCapability<P> {
-  /** A time long enough to compare how much tenants take, and the units that come back in it. */
+  /** A time span long enough to compare the usage of tenants, and the units that become available in it. */
   terms(parameters: P): SharingTerms;
 }
 
-/** The units that come back in a span of time. */
+/** The units that become available in a span of time. */
 export interface SharingTerms {
   readonly units: number;
   /** Microseconds. */
@@ -104,31 +102,31 @@ export interface SharingTerms {
 /** Units can be charged for future requests. */
 export interface PrefetchCapability<P> {
   /**
-   * Parameters under which units may be used up to `ttl` microseconds after they were charged, while no period has more use than
-   * the given parameters allow; `undefined` if there are none.
+   * Parameters with which units may be used up to `ttl` microseconds after they were charged, while no period has more usage than the given
+   * parameters allow; `undefined` if there are none.
    */
   parameters(parameters: P, ttl: number): P | undefined;
-  /** Units must be used before the window ends in which they were charged. */
+  /** Units must be used before the end of the window in which they were charged. */
   readonly endsWithWindow: boolean;
 }
 
 /**
- * How much fits at once differs between windows by more than the quota. `fits` and `retryAfter` are then called with any cost.
+ * The number of units that fit at once differs between windows by more than the quota. `fits` and `retryAfter` are then called with any
+ * cost.
  */
 export interface VaryingCapability<P, S> {
-  /** The most units that fit at once in the current window. */
+  /** The maximum number of units that fit at once in the current window. */
   quota(parameters: P, state: S): number;
-  /** Whether credits can be added. */
+  /** Returns true if credits can be added. */
   takesCredits(parameters: P): boolean;
-  /** The credits left; `undefined` for limits without credits. */
+  /** The remaining credits; `undefined` for limits without credits. */
   credits(parameters: P, state: S): number | undefined;
-  /** The credits in the form in which they are stored: by the rate under which the counter was last charged. */
+  /** The credits in the form in which they are stored: based on the rate with which the counter was last charged. */
   balance(state: S): number;
-  /** Takes the credits left, once the state is open. */
+  /** Sets the remaining credits once the state is open. */
   bring(parameters: P, state: S, balance: number): void;
   /**
-   * Adds credits. A negative number takes back that many, or what is left; 0 changes the balance to what is left under the present
-   * rate.
+   * Adds credits. A negative number withdraws that number, or all remaining ones; 0 recomputes the balance with the current rate.
    */
   credit(parameters: P, state: S, units: number): void;
 }
@@ -141,31 +139,31 @@ export interface ProcessLoad {
   readonly cpu: number;
 }
 
-/** Who asks an adaptive limit. */
+/** A request to an adaptive limit. */
 export interface Question {
   readonly cost: number;
   readonly priority: 'critical' | 'default' | 'sheddable';
   readonly load: ProcessLoad;
-  /** Whether it only looks. */
+  /** True if it only reads. */
   readonly peek: boolean;
 }
 
 /**
- * How the work that held units ended: well; by a timeout or an overload downstream; because its client left; or in a way that
- * shows nothing about load.
+ * The end of the work that held units: it ended well; by a timeout or an overload downstream; because its client left; or in a way that
+ * reveals nothing about load.
  */
 export type LeaseEnd = 'completed' | 'dropped' | 'aborted' | 'ignored';
 
-/** How much fits is learnt from what was let in. It is known in one process only, and no script counts it. */
+/** The limit is learned from the requests that were let in. It is only known in one process, and no script counts it. */
 export interface AdaptingCapability<P, S> {
-  /** The most units that fit now. */
+  /** The maximum number of units that fit now. */
   quota(parameters: P, state: S): number;
   /** The units in flight, as decisions report them. */
   inFlight(parameters: P, state: S): number;
-  /** Called with the request before anything is asked about what fits. */
+  /** Called with the request before any other method. */
   asked(parameters: P, state: S, question: Question): void;
-  /** Releases the units of a ticket, and learns from how they were used. */
+  /** Releases the units of a ticket, and learns from their usage. */
   ended(parameters: P, state: S, ticket: number, end: LeaseEnd): void;
-  /** The HTTP status of a refusal. */
+  /** The HTTP status of a rejection. */
   status(parameters: P): number;
 }

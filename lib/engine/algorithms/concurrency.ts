@@ -6,11 +6,11 @@ import type { Algorithm, Parameters, State } from './algorithm.js';
 import { Leases } from './leases.js';
 import { shareOfUnits } from './share.js';
 
-/** Identifiers are random, so that no two calls use the same, and well below 2^53, so that every client reads them exactly. */
+/** Identifiers are random, so that no two calls use the same one, and well below 2^53, so that every client reads them exactly. */
 const CALLS = 2 ** 42;
 const IDENTIFIERS_A_CALL = 512;
 
-/** The first identifier of a call, for leases and holds; the call counts on from it. */
+/** The first identifier of a call, for leases and holds. The call counts up from it. */
 export function newIdentifier(): number {
   return Math.floor(Math.random() * CALLS) * IDENTIFIERS_A_CALL;
 }
@@ -22,9 +22,9 @@ export function newIdentifier(): number {
 export interface ConcurrencyOptions {
   /** The algorithm. */
   algo: 'concurrency';
-  /** Units that may be held at once: a whole number >= 1. */
+  /** The number of units that may be held at once: a whole number >= 1. */
   limit: number;
-  /** How long units are held if they are not released: milliseconds or a duration such as `'1m'`, at most 1 year. */
+  /** The time for which units are held if they are not released: milliseconds or a duration such as `'1m'`, at most 1 year. */
   ttl: Duration;
 }
 
@@ -33,11 +33,11 @@ export interface ConcurrencyParameters extends Parameters {
 }
 
 export interface ConcurrencyState extends State {
-  /** All that are stored, including those that have ended; they change when the state is stored. */
+  /** All stored leases, including those that have ended. They are changed when the state is stored. */
   readonly leases: Leases;
   /** The number of leases that have ended, and their units. */
   ended: { readonly count: number; readonly units: number };
-  /** The clock was set back: all leases that have not ended count as granted now. */
+  /** True if the clock was set back: all leases that have not ended count as granted now. */
   collapsed: boolean;
   /** The longest time to live of any of them. */
   readonly longest: number;
@@ -45,7 +45,7 @@ export interface ConcurrencyState extends State {
   next: number;
 }
 
-/** How many leases are examined for the exact wait; beyond that, each counts as one unit, as in the script. */
+/** The number of leases that are examined for the exact wait. Beyond that, each counts as one unit, as in the script. */
 const MOST = 256;
 
 const options = {
@@ -125,7 +125,7 @@ function held({ leases, ended }: ConcurrencyState): number {
   return leases.units - ended.units;
 }
 
-/** Forgets leases that have ended, and adjusts the rest if the clock was set back. */
+/** Removes leases that have ended, and adjusts the rest if the clock was set back. */
 function settle(state: ConcurrencyState): void {
   const { leases, now, longest } = state;
   leases.dropEnded(now);

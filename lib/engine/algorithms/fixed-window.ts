@@ -13,9 +13,9 @@ import { holdsOfWindow, prefetchOfWindow, windowCount, type WindowState } from '
 export interface FixedWindowOptions extends HoldOptions {
   /** The algorithm. */
   algo: 'fixed-window';
-  /** Units allowed per window: a whole number >= 1. */
+  /** The number of units per window: a whole number >= 1. */
   rate: number;
-  /** How long a window lasts: milliseconds or a duration such as `'10s'`, at most 1 year. */
+  /** The length of a window: milliseconds or a duration such as `'10s'`, at most 1 year. */
   interval: Duration;
 }
 
@@ -24,11 +24,11 @@ export interface FixedWindowParameters extends Parameters {
 }
 
 export interface FixedWindowState extends WindowState {
-  /** For a stored state: it is the current window though no units are left in it. */
+  /** For a stored state: true if it is the current window although no units are left in it. */
   readonly isKept?: true;
 }
 
-/** When a window was last charged in which nothing was. */
+/** The time of the last charge of a window that was never charged. */
 const NEVER = 0;
 
 const options = { ...rateOptions, ...holdOptions } as const;
@@ -62,9 +62,9 @@ export const fixedWindow: Algorithm<FixedWindowOptions, FixedWindowParameters, F
     ...holdsOfWindow,
     windows: ({ interval }) => String(interval),
     known: ({ interval }) => interval,
-    // If all units of a window were given back, it still determines when units that are settled later count.
+    // Even if all units of a window were refunded, it determines the window of units that are settled later.
     ended: (_, stored, _now, held) => (stored.count > 0 || held.isEmpty ? stored : { ...stored, isKept: true }),
-    // A window in which nothing was ever charged is none.
+    // A window that was never charged does not count as one.
     keepFor: (_, { count, start, end, last, now }, held) =>
       count === 0 && last >= start && !held.isEmpty ? end - now : 0,
   },

@@ -21,12 +21,12 @@ import type { WarmingLimitOptions } from './warm-up/options.js';
 export interface GcraOptions extends WarmingLimitOptions {
   /** The algorithm. */
   algo: 'gcra';
-  /** Units allowed per interval in the long run: a whole number >= 1. */
+  /** The number of units per interval in the long run: a whole number >= 1. */
   rate: number;
   /** The interval of the rate: milliseconds or a duration such as `'10s'`, at most 1 year. */
   interval: Duration;
   /**
-   * Units allowed at once after a pause: a whole number >= 1.
+   * The number of units allowed at once after a pause: a whole number >= 1.
    * @default rate
    */
   burst?: number | undefined;

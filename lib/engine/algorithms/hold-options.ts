@@ -2,26 +2,26 @@ import { time, words } from '../options/kinds.js';
 import type { OptionRows } from '../options/option-row.js';
 import type { Duration } from '../options/values.js';
 
-/** What happens to held units when their hold lapses. */
+/** The possible effects on held units when their hold lapses. */
 const LAPSES = ['charge', 'release'] as const;
 
 /**
- * What happens to held units when their hold lapses.
+ * The effect on held units when their hold lapses.
  * @useDeclaredType
  */
 export type OnLapse = (typeof LAPSES)[number];
 
-/** The options of limits whose units can be held: reserved at an estimate, and settled at what was really used. */
+/** The options of limits whose units can be held: reserved as an estimate, and settled with the actual number. */
 export interface HoldOptions {
   /**
-   * Allows `reserve`, and sets how long it holds units that are not settled, for example because their process died: milliseconds
+   * Allows `reserve`, and sets the time for which it holds units that are not settled, for example because their process died: milliseconds
    * or a duration such as `'5m'`, at most 1 year.
    * @default units cannot be reserved
    */
   hold?: Duration | undefined;
   /**
-   * What happens to units whose hold lapses: `'charge'` keeps them charged, `'release'` gives them back. Settling them later
-   * corrects either.
+   * Determines the effect on units whose hold lapses: `'charge'` keeps them charged, `'release'` refunds them. Settling them later corrects
+   * either.
    * @default 'charge'
    */
   onLapse?: OnLapse | undefined;
@@ -33,7 +33,7 @@ export const holdOptions = {
     text: "How long reserved units are held that nobody settles, such as '5m'.",
     usual: "'5m' of a budget, else no reservations",
     isLong: true,
-    // A block forgets what was used, held or not; and units that were taken for several requests are those of none.
+    // A block resets the counter, including held units. Units that were taken for several requests belong to none of them.
     excludes: ['blockFor', 'prefetch'],
   },
   onLapse: {

@@ -2,7 +2,7 @@
 export interface Flight {
   readonly units: number;
   readonly since: number;
-  /** The delay of the event loop when it came. */
+  /** The delay of the event loop when the request arrived. */
   readonly delay: number;
 }
 
@@ -16,7 +16,7 @@ export class InFlight {
     return this.flights.size;
   }
 
-  /** When the last of them began. */
+  /** The time at which the last of them began. */
   last: number | undefined;
 
   add(ticket: number, flight: Flight): void {
@@ -34,7 +34,7 @@ export class InFlight {
     return flight;
   }
 
-  /** Forgets requests that began before a time. */
+  /** Removes requests that began before a time. */
   dropBefore(time: number): void {
     for (const [ticket, { since }] of this.flights) {
       if (since >= time) return;

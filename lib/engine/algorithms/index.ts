@@ -28,7 +28,7 @@ const list = [
   adaptive,
 ] as const;
 
-/** What counts in place of algorithms where an option is given. */
+/** The variants that replace algorithms if an option is set. */
 const variants: readonly Variant[] = [warmUp, plan];
 
 /** The options of each algorithm. */
@@ -41,7 +41,7 @@ export type AlgorithmName = AlgorithmOptions['algo'];
 export type OptionsOf<Algo extends AlgorithmName> = Extract<OwnOptions, { algo: Algo }>;
 
 type KeysOf<O> = O extends unknown ? keyof O : never;
-/** An algorithm's options without those of any other, even where TypeScript does no excess property checks. */
+/** An algorithm's options without those of any other, even in places where TypeScript doesn't check for excess properties. */
 type Alone<O> = O extends unknown ? O & { [Option in Exclude<KeysOf<OwnOptions>, keyof O>]?: never } : never;
 
 /**

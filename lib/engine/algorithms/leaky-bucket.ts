@@ -17,25 +17,25 @@ import { ticketAfter, scaleOf, ticksFor, timeFor, unitsUntil } from './scale.js'
 import { shareOfRate, wholeShare } from './share.js';
 
 /**
- * A leaky bucket that shapes traffic: units leave one T = interval / rate apart, as `delayMs` says, and a request is refused if
+ * A leaky bucket that shapes traffic: units leave one T = interval / rate apart, as reported in `delayMs`, and a request is rejected if
  * more than `queue` units would have to wait. A request of several units leaves with its last unit.
  */
 export interface LeakyBucketOptions {
   /** The algorithm. */
   algo: 'leaky-bucket';
-  /** Units that leave per interval: a whole number >= 1. */
+  /** The number of units that leave per interval: a whole number >= 1. */
   rate: number;
   /** The interval of the rate: milliseconds or a duration such as `'10s'`, at most 1 year. */
   interval: Duration;
   /**
-   * Units that may wait, besides the one that leaves at once: a whole number >= 0.
+   * The number of units that may wait, not including the one that leaves immediately: a whole number >= 0.
    * @default rate
    */
   queue?: number | undefined;
 }
 
 /**
- * Departure slots that were given back while others were queued behind them: `units` consecutive slots, one T apart, of which the
+ * Departure slots that were returned while other requests were queued behind them: `units` consecutive slots, one T apart, of which the
  * last leaves at tick `time`.
  */
 interface FreeSlots {
@@ -47,22 +47,22 @@ interface FreeSlots {
 interface Cut {
   /** The tick at which the last remaining unit leaves. */
   readonly end: number;
-  /** When they were removed, in microseconds. */
+  /** The time at which they were removed, in microseconds. */
   readonly at: number;
 }
 
 export interface LeakyBucketState extends ArrivalState {
-  /** The earliest first; empty if more is owed than the quota. */
+  /** Sorted by time; empty if more than the quota is owed. */
   free: readonly FreeSlots[];
-  /** Units at the end of the queue that a penalty has added beyond the quota: no request waits there. */
+  /** Units at the end of the queue that a penalty has added beyond the quota. No request waits there. */
   penalty: number;
-  /** The last cut: slots beyond it that were taken earlier have already been given back. */
+  /** The last cut. Slots beyond it that were taken earlier have already been returned. */
   cut: Cut | undefined;
 }
 
 const NONE_FREE: readonly FreeSlots[] = [];
 
-/** The most ranges of free slots to keep: those farthest in the future stay unused. */
+/** The maximum number of ranges of free slots. Beyond it, those farthest in the future stay unused. */
 const MAX_FREE = 100;
 
 const options = {
@@ -126,8 +126,7 @@ export const leakyBucket: Algorithm<LeakyBucketOptions, ArrivalParameters, Leaky
       state.cut = { end: state.cut === undefined ? end : Math.min(end, state.cut.end), at: state.now };
       return;
     }
-    // The slot was taken before the clock was set back, or before units were cut off the end, and no longer belongs to the
-    // request.
+    // The slot was taken before the clock was set back, or before units were removed from the end, and no longer belongs to the request.
     if (chargedAt !== undefined && Math.floor(chargedAt / state.scale.tick) > state.time) return;
     if (state.cut !== undefined && ticket > state.cut.end && (chargedAt ?? 0) <= state.cut.at) return;
     const end = departure(state, 0);
@@ -182,7 +181,7 @@ function fitsAtEnd({ scale, capacity }: ArrivalParameters, { debt }: ArrivalStat
   return debt + cost * scale.unit <= capacity;
 }
 
-/** The earliest free slots that are enough. */
+/** The earliest range with enough free slots. */
 function freeFor({ free }: LeakyBucketState, cost: number): FreeSlots | undefined {
   return free.find(({ units }) => units >= cost);
 }

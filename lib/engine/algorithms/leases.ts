@@ -2,11 +2,11 @@
 export interface Lease {
   readonly id: number;
   readonly units: number;
-  /** When they are free again, in microseconds. */
+  /** The time at which they are free again, in microseconds. */
   readonly end: number;
 }
 
-/** A lease with its rank: of those that end at the same time, the one that was added first comes first. */
+/** A lease with its rank. Among leases that end at the same time, the one that was added first comes first. */
 interface PlacedLease extends Lease {
   readonly order: number;
 }
@@ -17,26 +17,26 @@ interface Block {
   units: number;
 }
 
-/** The most leases in a block before it is split. */
+/** The maximum number of leases in a block before it is split. */
 const MAX_BLOCK = 256;
 
 /**
- * Leases ordered by when they end, in blocks. To add, find or release one, or to count those that have ended, takes about as long
- * with a hundred thousand leases as with a hundred.
+ * Leases ordered by their end, in blocks. Adding, finding or releasing one, or counting those that have ended, takes about as long with a
+ * hundred thousand leases as with a hundred.
  */
 export class Leases {
   private blocks: Block[] = [];
-  /** By identifier; a single block is searched instead. */
+  /** By identifier. Not used with a single block, which is searched instead. */
   private index: Map<number, PlacedLease> | undefined;
   private nextOrder = 0;
-  /** How many there are. */
+  /** The number of leases. */
   count = 0;
   /** The units of all of them. */
   units = 0;
   /** The longest time to live of any of them. */
   longest = 0;
 
-  /** When the last one ends. */
+  /** The time at which the last one ends. */
   get lastEnd(): number | undefined {
     return this.blocks.at(-1)?.leases.at(-1)!.end;
   }
@@ -58,14 +58,14 @@ export class Leases {
 
   /** The lease with this identifier and number of units. */
   find(id: number | undefined, units: number): Lease | undefined {
-    // They may have been stored without it.
+    // They may have been stored without an index.
     if (this.index === undefined && this.blocks.length > 1) this.makeIndex();
     const lease =
       this.index === undefined ? this.blocks[0]?.leases.find((each) => each.id === id) : this.index.get(id!);
     return lease?.units === units ? lease : undefined;
   }
 
-  /** Removes a lease that is there. */
+  /** Removes a lease that is in the list. */
   remove(lease: Lease): void {
     const number = this.blockOf(lease as PlacedLease);
     const block = this.blocks[number]!;
@@ -101,7 +101,7 @@ export class Leases {
     return this.blocks.flatMap(({ leases }) => leases.filter(({ end }) => end > now));
   }
 
-  /** Forgets leases that have ended. */
+  /** Removes leases that have ended. */
   dropEnded(now: number): void {
     for (let first = this.blocks[0]; first !== undefined && first.leases[0]!.end <= now; first = this.blocks[0]) {
       let count = 0;
@@ -118,7 +118,7 @@ export class Leases {
     }
   }
 
-  /** Makes all of them end at one time. */
+  /** Makes all leases end at the same time. */
   endAllAt(end: number): void {
     for (const block of this.blocks) {
       block.leases = block.leases.map((lease) => {
@@ -130,8 +130,8 @@ export class Leases {
   }
 
   /**
-   * The first lease by whose end this many units are free, starting at `position` in the order in which they end. It examines
-   * `most` of them; beyond that, each further lease counts as one unit.
+   * The first lease with whose end this many units are free, starting at `position` in the order of their ends. It examines `most` leases;
+   * beyond that, each further lease counts as one unit.
    */
   freeing(units: number, position: number, most: number): Lease {
     let missing = units;

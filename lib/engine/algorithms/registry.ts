@@ -4,7 +4,7 @@ import type { Variant } from './variant.js';
 
 type Options = Readonly<Record<string, unknown>>;
 
-/** What only some algorithms can do. */
+/** The capabilities that only some algorithms have. */
 export type Capability =
   | 'reservation'
   | 'queue'
@@ -66,7 +66,7 @@ export class AlgorithmRegistry {
   private readonly byName = new Map<unknown, Algorithm>();
   private rows: OptionRows | undefined;
 
-  /** @param variants what counts in place of these, and of those that are added, where an option is given */
+  /** @param variants replace these algorithms, and those that are added, if an option is set */
   constructor(
     algorithms: readonly Algorithm[],
     private readonly variants: readonly Variant[] = [],
@@ -97,7 +97,7 @@ export class AlgorithmRegistry {
     return this.namesOf((algorithm) => capabilities.some((capability) => algorithm[capability] !== undefined));
   }
 
-  /** Every option of any of them, with what the first one that has it says of it. */
+  /** Every option of any algorithm, with the definition of the first one that has it. */
   get options(): OptionRows {
     if (this.rows === undefined) {
       const rows = new Map<string, OptionRow>();
@@ -109,12 +109,12 @@ export class AlgorithmRegistry {
     return this.rows;
   }
 
-  /** The names of those that have an option. */
+  /** The names of the algorithms that have an option. */
   withOption(option: string): string[] {
     return this.namesOf(({ options }) => Object.hasOwn(options, option));
   }
 
-  /** The names of those that are so. */
+  /** The names of the algorithms that match a condition. */
   namesOf(isSo: (algorithm: Algorithm) => boolean): string[] {
     return this.all.filter(isSo).map(({ name }) => name);
   }
@@ -139,7 +139,7 @@ export class AlgorithmRegistry {
   }
 }
 
-/** The algorithm with all parts, including those it leaves out. */
+/** The algorithm with all parts, including those that it leaves out. */
 function wholeOf(algorithm: Algorithm): Algorithm {
   const following = algorithm.following && { ...ABSENT, ...(algorithm.following as Algorithm) };
   return { ...ABSENT, ...algorithm, following } as Algorithm;

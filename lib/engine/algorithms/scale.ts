@@ -16,10 +16,10 @@ export interface Scale {
   readonly step: number;
 }
 
-/** The most units of a window that varies, and the most credits that are kept: their sum is exact. */
+/** The maximum units of a window that varies, and the maximum credits. Their sum is exact. */
 export const MOST_UNITS = 2 ** 51;
 
-/** The most that can be owed: above it, weights are not whole numbers. */
+/** The maximum weight that can be owed. Above it, weights are not whole numbers. */
 export const MAX_OWED = Number.MAX_SAFE_INTEGER;
 
 /** Room for sums of two weights below 2^53. */
@@ -51,8 +51,8 @@ export function sameScale(a: Scale, b: Scale): boolean {
 }
 
 /**
- * `amount` x `to` / `from`, rounded up. For whole numbers below 2^53 the result is exact if it is below 2^53, however large the
- * intermediate product; beyond that, the nearest doubles.
+ * `amount` x `to` / `from`, rounded up. For whole numbers below 2^53 the result is exact if it is below 2^53, regardless of the
+ * intermediate product; beyond that, the nearest double.
  */
 export function inProportion(amount: number, to: number, from: number): number {
   const part = amount % from;
@@ -92,7 +92,7 @@ export function ticksFor({ unit, speed }: Scale, units: number): number {
   return Math.max(0, Math.ceil((units * unit) / speed));
 }
 
-/** The microseconds in which this many units drain, whenever they start. */
+/** The microseconds in which this many units drain, from any start. */
 export function timeFor(scale: Scale, units: number): number {
   return Math.ceil(ticksFor(scale, units) / scale.step) * scale.step * scale.tick;
 }

@@ -12,8 +12,7 @@ export function shareOfUnits(count: number, part: number): number {
 }
 
 /**
- * A part of a rate, at least one unit per interval. If less than one unit is left, one is allowed in a longer interval, at most a
- * year.
+ * A part of a rate, at least one unit per interval. If less than one unit remains, one unit is allowed per longer interval, at most a year.
  */
 export function shareOfRate<O extends { rate: number; interval: Duration }>(options: O, part: number): O {
   const rate = shareOfUnits(options.rate, part);

@@ -7,8 +7,8 @@ import { rateOptions } from './rate-options.js';
 import { shareOfRate } from './share.js';
 
 /**
- * A sliding log: a request of cost c is allowed if the units allowed in (t - interval, t] + c <= rate, exactly. Each request is
- * remembered for `interval`.
+ * A sliding log: a request of cost c is allowed if the units allowed in (t - interval, t] + c <= rate, exactly. Each request is stored for
+ * `interval`.
  */
 export interface SlidingLogOptions extends HoldOptions {
   /** The algorithm. */
@@ -20,8 +20,8 @@ export interface SlidingLogOptions extends HoldOptions {
 }
 
 /**
- * The script keeps sums modulo 2^24, which take 5 bytes in a Redis list; more units would be ambiguous. A penalty may charge as
- * many again.
+ * The script stores sums modulo 2^24, which take 5 bytes in a Redis list; with more units, they would be ambiguous. A penalty may double
+ * the sum.
  */
 const MAX_RATE = 2 ** 23 - 1;
 
@@ -33,24 +33,24 @@ export interface SlidingLogParameters extends Parameters {
 interface Log {
   times: number[];
   sums: number[];
-  /** The index of the first request that still counts; what lies before it is cut off now and then. */
+  /** The index of the first request that still counts. The requests before it are removed now and then. */
   head: number;
   /** The sum before that request. */
   base: number;
 }
 
-/** A log is cut when this many forgotten requests lie before its head, and as many as it holds. */
+/** A log is cut when it has more requests than this before its head, and more before it than after it. */
 const MAX_FORGOTTEN = 64;
 
 export interface SlidingLogState extends State {
   readonly log: Log;
   /** The index of the first request that still counts. */
   readonly first: number;
-  /** The time of a request now: now, or that of the last request while the clock catches up. */
+  /** The time of a request: now, or the time of the last request while the clock catches up. */
   readonly time: number;
-  /** The clock was set back, so everything counts as if it had happened now. */
+  /** True if the clock was set back, so that everything counts as if it had happened now. */
   readonly collapsed: boolean;
-  /** Units that were given back, starting with the oldest. */
+  /** Units that were refunded, starting with the oldest. */
   given: number;
   /** Units that were added now. */
   added: number;
@@ -104,7 +104,7 @@ export const slidingLog: Algorithm<SlidingLogOptions, SlidingLogParameters, Slid
   },
   give({ interval }, state, units, _ticket, chargedAt) {
     if (chargedAt !== undefined && chargedAt <= state.time - interval) return;
-    // The oldest units go first: the rest never counts for too short a time.
+    // The oldest units are removed first, so that the rest never counts for too short a time.
     const given = Math.min(units, state.used);
     state.used -= given;
     state.given += given;
@@ -140,7 +140,7 @@ function sumBefore({ sums, head, base }: Log, index: number): number {
   return index === head ? base : sums[index - 1]!;
 }
 
-/** Moves the head of the log. Cutting off what lies before it is amortised over many requests. */
+/** Moves the head of the log. Removing the requests before it is amortised over many requests. */
 function forget(log: Log, head: number, base: number): void {
   log.head = head;
   log.base = base;
@@ -151,7 +151,7 @@ function forget(log: Log, head: number, base: number): void {
   }
 }
 
-/** The first index from `low` on whose value passes the test; values that pass come last. */
+/** The first index from `low` on whose value passes the test. Values that pass come last. */
 function search(values: readonly number[], low: number, test: (value: number) => boolean): number {
   let high = values.length;
   while (low < high) {

@@ -13,12 +13,12 @@ import { shareOfRate } from './share.js';
 export interface SlidingWindowOptions extends HoldOptions {
   /** The algorithm. */
   algo: 'sliding-window';
-  /** Units allowed in any period of `interval`: a whole number >= 1. */
+  /** The number of units in any period of `interval`: a whole number >= 1. */
   rate: number;
   /** The length of the window: milliseconds or a duration such as `'1m'`, at most 1 year. */
   interval: Duration;
   /**
-   * The number of slices of the window, 1 to 1,000: more are more exact, and take more memory.
+   * The number of slices of the window, 1 to 1,000. More slices are more exact, and take more memory.
    * @default 10
    */
   slices?: number | undefined;
@@ -36,21 +36,21 @@ interface Slices {
   readonly length: number;
   /** The absolute number of the newest slice: its start time / length. */
   readonly newest: number;
-  /** The counts of as many slices as the interval has, and of one more; the newest first. */
+  /** The counts of the slices of the interval, and of one more; the newest first. */
   readonly counts: number[];
 }
 
 export interface SlidingWindowState extends State, Slices {
   length: number;
   newest: number;
-  /** How many of the newest slices are in the future: units that came until now count there at the latest. */
+  /** The number of the newest slices that are in the future. Units that have arrived until now count there at the latest. */
   ahead: number;
   total: number;
-  /** What to store if nothing is charged or given back: the slices as stored, extended to the length of the interval. */
+  /** The slices to store if nothing is charged or refunded: those that were stored, extended to the length of the interval. */
   kept: Slices | undefined;
 }
 
-/** The most slices that a window is cut into. */
+/** The maximum number of slices of a window. */
 const MOST_SLICES = 1000;
 
 const options = {
@@ -96,7 +96,7 @@ export const slidingWindow: Algorithm<SlidingWindowOptions, SlidingWindowParamet
   give({ interval }, state, units, _ticket, chargedAt) {
     if (chargedAt !== undefined && !counts(state, interval, chargedAt, state.now)) return;
     settle(state);
-    // The oldest units go first: the rest never counts for too short a time.
+    // The oldest units are removed first, so that the rest never counts for too short a time.
     for (let age = state.counts.length - 1; age >= 0 && units > 0; age--) {
       const given = Math.min(units, state.counts[age]!);
       state.counts[age]! -= given;
@@ -152,7 +152,7 @@ function reopen(
 ): void {
   const { interval, slices, length } = parameters;
   const current = Math.floor(now / length);
-  // A state has its own counts: `kept` refers to those of another one only until it is saved.
+  // A state has its own counts: `kept` refers to those of another state only until it is saved.
   const { counts } = state;
   if (counts.length !== slices + 1) counts.length = slices + 1;
   counts.fill(0);
@@ -167,12 +167,12 @@ function reopen(
   const isSame = stored.length === length && stored.counts.length === counts.length;
   const longer = isSame ? undefined : lengthened(parameters, stored, now);
   const old = longer ?? stored;
-  // No unit came later than this: now, or the start of the newest slice while the clock catches up.
+  // No unit arrived later than this: now, or the start of the newest slice while the clock catches up.
   const time = Math.max(now, old.newest * old.length);
   const latest = Math.floor(time / length);
   const newest = Math.max(current, sliceOf(old, 0, isSame, length, latest));
   const oldest = time - interval;
-  // When the last unit of its slice came is unknown: possibly at the end.
+  // The last unit of its slice may have arrived at any time, possibly at the end.
   const setBack = (newest + 1) * length - 1 - now >= interval;
   const ahead = setBack ? 0 : newest - latest;
   for (let i = 0; i < ahead; i++) counts.push(0);
@@ -194,8 +194,8 @@ function reopen(
 }
 
 /**
- * The slice of this length for units that came in a slice of another length: that of its last microsecond, possibly in the
- * future.
+ * The slice of this length for units that arrived in a slice of another length: the slice that contains the last microsecond of that one,
+ * possibly in the future.
  */
 function sliceOf(
   { length: old, newest }: Slices,
@@ -208,7 +208,7 @@ function sliceOf(
   return Math.min(Math.floor(((newest - age + 1) * old - 1) / length), latest + MOST_SLICES);
 }
 
-/** Before anything is charged or given back: nothing is stored for slices that are still to come, or the time would be theirs. */
+/** Called before anything is charged or refunded. Slices in the future aren't stored, because the state would otherwise have their time. */
 function settle(state: SlidingWindowState): void {
   state.kept = undefined;
   if (state.ahead === 0) return;
@@ -219,8 +219,8 @@ function settle(state: SlidingWindowState): void {
 }
 
 /**
- * What was stored, with the slices that it takes until its units count no longer, if it has fewer: of the same length, or of a
- * multiple where there were too many. What had left by the slices that it has does not come back.
+ * The stored slices, extended by as many as it takes until their units no longer count, if there are too few. The slices have the same
+ * length, or a multiple of it if there would be too many. Units that have already left the stored slices are not restored.
  */
 function lengthened({ interval, length }: SlidingWindowParameters, old: Slices, now: number): Slices | undefined {
   const span = old.length * (old.counts.length - 1);
@@ -237,7 +237,7 @@ function lengthened({ interval, length }: SlidingWindowParameters, old: Slices, 
   return { length: old.length * factor, newest, counts };
 }
 
-/** Whether the slice of one time is still in the window at another time. */
+/** Returns true if the slice of one time is still in the window at another time. */
 function counts({ newest, length }: SlidingWindowState, interval: number, chargedAt: number, at: number): boolean {
   const time = Math.max(at, newest * length);
   return (Math.floor(chargedAt / length) + 1) * length - 1 > time - interval;

@@ -22,25 +22,25 @@ import type { WarmingBucketOptions } from './warm-up/options.js';
 export type TokenBucketOptions = {
   /** The algorithm. */
   algo: 'token-bucket';
-  /** Tokens added per interval: a whole number >= 1. */
+  /** The number of tokens added per interval: a whole number >= 1. */
   rate: number;
   /** The interval of the rate: milliseconds or a duration such as `'10s'`, at most 1 year. */
   interval: Duration;
   /**
-   * Tokens in a full bucket: a whole number >= 1.
+   * The number of tokens in a full bucket: a whole number >= 1.
    * @default rate
    */
   burst?: number | undefined;
   /**
-   * How tokens are added: `'greedy'`, evenly, or `'intervally'`, all `rate` at once at the end of each whole interval,
-   * counted from the request that found the bucket full.
+   * The way in which tokens are added: `'greedy'` adds them evenly, `'intervally'` adds all `rate` at once at the end of each whole
+   * interval, counted from the request that found the bucket full.
    * @default 'greedy'
    */
   refill?: 'greedy' | 'intervally' | undefined;
 } & WarmingBucketOptions;
 
 export interface TokenBucketState extends ArrivalState {
-  /** The size of the bucket that lacks the debt, in single precision as the script stores it. */
+  /** The size of the bucket that the debt refers to, in single precision as the script stores it. */
   burst: number;
 }
 
@@ -53,7 +53,7 @@ const options = {
   },
 } as const;
 
-/** The tokens that a bucket lacks are its debt: it is full when there is none. */
+/** The missing tokens of a bucket are its debt. It is full when there is no debt. */
 export const tokenBucket: Algorithm<TokenBucketOptions, ArrivalParameters, TokenBucketState> = {
   name: 'token-bucket',
   code: 'td',
@@ -86,11 +86,11 @@ export const tokenBucket: Algorithm<TokenBucketOptions, ArrivalParameters, Token
       const old = before.scale;
       let units = unitsUntil(old, ticket, now);
       if (old.step > 1) {
-        // Whole intervals, as if the units of the last one came one by one.
+        // Whole intervals, as if the units of the last one were added one by one.
         const atOnce = (old.step * old.speed) / old.unit;
         units = (Math.ceil(units / atOnce) - 1 + share) * atOnce;
       }
-      // Units used of a larger burst have to drain first; units by which a burst grows have to be added.
+      // Units used of a larger burst have to drain first. Units by which a burst grows have to be added.
       const ticks = ticksFor(scale, units + Math.max(0, before.quota - quota));
       return ticketAfter(scale, now, Math.ceil(ticks / scale.step) * scale.step);
     },
@@ -106,7 +106,7 @@ function reopen(
   openArrival(parameters, stored, now, state);
   state.burst = Math.fround(parameters.quota);
   if (stored === undefined || state.debt === 0) return;
-  // A larger bucket has what the smaller one had, and the rest has to be added; one that was full is full.
+  // A larger bucket keeps the tokens of the smaller one, and the rest has to be added. A bucket that was full stays full.
   if (stored.burst < state.burst) {
     state.debt += (state.burst - stored.burst) * parameters.scale.unit;
     state.migrated = true;

@@ -1,10 +1,10 @@
 import type { OptionRows } from '../options/option-row.js';
 import type { Algorithm } from './algorithm.js';
 
-/** Counts in place of algorithms where an option is given, in a state of its own. */
+/** Replaces algorithms if an option is set, with its own state. */
 export interface Variant {
-  /** Any of these options selects it. Algorithms that can have it have them, too. */
+  /** Any of these options selects it. Algorithms that support the variant also have these options. */
   readonly options: OptionRows;
-  /** It, in place of an algorithm; `undefined` if the algorithm cannot have it. */
+  /** The variant of an algorithm; `undefined` if the algorithm doesn't support it. */
   of(algorithm: Algorithm): Algorithm | undefined;
 }

@@ -1,11 +1,11 @@
 import type { Parameters, State } from './algorithm.js';
 
-/** What counts units between two times: the core of fixed and calendar windows. A cost c fits if count + c <= quota. */
+/** The core of fixed and calendar windows, which counts units between two times. A cost c fits if count + c <= quota. */
 export interface WindowState extends State {
   count: number;
   start: number;
   end: number;
-  /** When it was last charged. */
+  /** The time of the last charge. */
   last: number;
 }
 
@@ -16,7 +16,7 @@ export const windowCount = {
     state.last = Math.max(state.last, state.now);
   },
   give(_: Parameters, state: WindowState, units: number, _ticket?: number, chargedAt: number = state.start): void {
-    // Units that were charged in another window are none of this one.
+    // Units that were charged in another window do not count in this one.
     if (chargedAt >= state.start) state.count = Math.max(0, state.count - units);
   },
   remaining: ({ quota }: Parameters, { count }: WindowState): number => quota - count,

@@ -3,14 +3,14 @@ import { OnceLogger } from './logger.js';
 import { isPromise } from '../util/awaitable.js';
 import { reasonOf } from '../util/reason-of.js';
 
-/** The log line of a user's function that fails. */
+/** The log message for a user's function that fails. */
 export interface FailureLog {
   readonly message: string;
-  /** The reason, for a result that cannot be used. */
+  /** The reason, for an invalid result. */
   readonly wrong: (got: unknown) => string;
 }
 
-/** Calls users' functions whose failure must not fail a request or end the process. Logs each message once. */
+/** Calls users' functions whose failure must not fail a request or terminate the process. Logs each message once. */
 export class Attempts {
   private readonly log: OnceLogger;
 
@@ -18,12 +18,12 @@ export class Attempts {
     this.log = new OnceLogger(logger);
   }
 
-  /** Returns the result of a function; `undefined` if it throws, or its result is not right. */
+  /** Returns the result of a function; `undefined` if it throws, or its result is invalid. */
   call<T>(call: () => T, isValid: (got: T) => boolean, failure: FailureLog): T | undefined {
     try {
       const got = call();
       if (isValid(got)) return got;
-      // A promise is no result here; its rejection must not go unhandled.
+      // A promise is an invalid result here. Its rejection must be handled.
       if (isPromise(got)) got.then(undefined, () => undefined);
       this.report(failure.message, failure.wrong(got));
     } catch (error) {

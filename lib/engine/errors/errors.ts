@@ -1,25 +1,25 @@
-/** An option is wrong. Thrown at start-up. The message names the place, the option, the expected and the received value. */
+/** An option is invalid. Thrown at start-up. The message contains the place, the option, the expected and the received value. */
 export class RateLimitConfigError extends Error {
   /** `'RateLimitConfigError'`. */
   override readonly name = 'RateLimitConfigError';
 }
 
-/** A call's argument is wrong (a cost or a key). Thrown before anything is sent to the store. */
+/** A call's argument is invalid (a cost or a key). Thrown before anything is sent to the store. */
 export class RateLimitArgumentError extends TypeError {
   /** `'RateLimitArgumentError'`. */
   override readonly name = 'RateLimitArgumentError';
 }
 
-/** The store gave no answer: it is down, too slow, or it refused the call. `cause` is the first error. */
+/** The store did not respond: it is down or slow, or it rejected the call. `cause` is the first error. */
 export class RateLimitStoreError extends Error {
   /** `'RateLimitStoreError'`. */
   override readonly name = 'RateLimitStoreError';
-  /** @internal The server did what it was asked, and replicas have not confirmed it in time: no node has failed. */
+  /** @internal The server executed the call, but replicas did not confirm it in time. No node has failed. */
   isUnconfirmed?: boolean;
   /** @internal The node of a Cluster that failed. */
   node?: string | undefined;
-  /** @internal The slot of a Cluster that is being moved: its node has not failed. */
+  /** @internal The slot of a Cluster that is being moved. Its node has not failed. */
   slot?: number | undefined;
-  /** @internal It is kept on another server, which nobody named: no server has failed. */
+  /** @internal Another server has the data, and its address isn't known. No server has failed. */
   isElsewhere?: boolean;
 }

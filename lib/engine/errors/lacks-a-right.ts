@@ -1,2 +1,2 @@
-/** Error replies of Redis and Valkey, from 6.2 on, that mean a missing right of the user, in a command and in a script. */
+/** Error replies of Redis and Valkey, from 6.2 on, for a missing permission of the user, in a command or in a script. */
 export const LACKS_A_RIGHT = /^NOPERM|ACL failure in script|user executing the script can't/;

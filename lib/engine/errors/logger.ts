@@ -1,15 +1,15 @@
 import { Logger } from '@nestjs/common';
 
-/** Logs what happens while limits are checked. */
+/** Logs events while limits are checked. */
 export const logger = new Logger('RateLimit');
 
-/** Logs what is found at start-up, and changes of the store's state. */
+/** Logs findings at start-up, and changes of the store's state. */
 export const moduleLogger = new Logger('RateLimitModule');
 
-/** Logs what is found of the console at start-up. */
+/** Logs findings about the console at start-up. */
 export const consoleLogger = new Logger('RateLimitConsoleModule');
 
-/** The most texts that are logged: texts that name a request's own objects would have no end. */
+/** The maximum number of different texts to log. Texts that contain a request's own values would be unlimited. */
 const MAX_TEXTS = 1000;
 
 /** Logs each text once. */

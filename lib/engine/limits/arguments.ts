@@ -2,46 +2,46 @@ import { type Duration, milliseconds } from '../options/values.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
 
-/** Whether a value is a whole number of units; a cost of 0 takes nothing. */
+/** Returns true if a value is a whole number of units; 0 is allowed. */
 export function isCost(value: unknown): value is number {
   return value === 0 || isWhole(value);
 }
 
-/** Refuses a cost that is not a whole number of units. */
+/** Throws unless a cost is a whole number of units. */
 export function assertCost(cost: unknown): asserts cost is number {
   if (!isCost(cost)) throw new RateLimitArgumentError(messages.wrongCost(cost));
 }
 
-/** Refuses an empty key, and one that is not a string. */
+/** Throws for an empty key, and for one that isn't a string. */
 export function assertKey(key: unknown): asserts key is string {
   if (typeof key !== 'string' || key === '') throw new RateLimitArgumentError(messages.wrongKey(key));
 }
 
-/** Refuses an invalid number of units. */
+/** Throws for an invalid number of units. */
 export function assertUnits(units: unknown): asserts units is number {
   if (!isWhole(units)) throw new RateLimitArgumentError(messages.wrongUnits(units));
 }
 
-/** Refuses an actual cost that is not a whole number of units; it may be 0. */
+/** Throws unless an actual cost is a whole number of units; 0 is allowed. */
 export function assertActual(units: unknown): asserts units is number {
   if (!isCost(units)) throw new RateLimitArgumentError(messages.wrongActual(units));
 }
 
-/** Reads a duration into milliseconds; refuses anything else. */
+/** Reads a duration into milliseconds; throws if it isn't one. */
 export function toMs(option: string, value: Duration): number {
   const ms = milliseconds(value);
   if (ms === undefined) throw new RateLimitArgumentError(messages.wrongDuration(option, value));
   return ms;
 }
 
-/** Refuses anything but a signal. */
+/** Throws unless the value is an `AbortSignal`. */
 export function assertSignal(signal: unknown): asserts signal is AbortSignal | undefined {
   if (signal === undefined) return;
   const { addEventListener } = (signal ?? {}) as { addEventListener?: unknown };
   if (typeof addEventListener !== 'function') throw new RateLimitArgumentError(messages.wrongSignal(signal));
 }
 
-/** Refuses an invalid number of windows. */
+/** Throws for an invalid number of windows. */
 export function assertHistory(windows: unknown): asserts windows is number {
   if (!isWhole(windows)) throw new RateLimitArgumentError(messages.wrongHistory(windows));
 }

@@ -3,26 +3,26 @@ import { messages } from '../errors/messages/general.js';
 import { type Duration, microseconds } from '../options/values.js';
 import type { LimitSettings } from './compiled-limit.js';
 
-/** How a limit blocks refused keys, as users write it. */
+/** The options for blocks of rejected keys, as users write them. */
 interface BlockOptions {
   readonly blockFor?: Duration | readonly Duration[] | undefined;
   readonly strike?: boolean | undefined;
   readonly forgetAfter?: Duration | undefined;
 }
 
-/** More steps than these are a mistake. */
+/** The maximum number of steps. More are certainly a mistake. */
 export const MAX_STEPS = 100;
 
-/** What `blockFor` takes. */
+/** The expected value of `blockFor`. */
 export const BLOCK_EXPECTED = `a duration of more than 0 and at most 1 year, or 1 to ${MAX_STEPS} durations such as ['1m', '10m', '1h'], each at least as long as the one before`;
 
-/** Whether durations can be the steps of blocks. */
+/** Returns true if durations can be the steps of blocks. */
 export function isStepwise(list: readonly unknown[]): boolean {
   const steps = list.map(microseconds);
   return steps.length > 0 && steps.length <= MAX_STEPS && steps.every((step, index) => step >= (steps[index - 1] ?? 0));
 }
 
-/** The terms of `blockFor`, `strike` and `forgetAfter`, whose values were checked. */
+/** The terms of `blockFor`, `strike` and `forgetAfter`, whose values have been checked. */
 export function blockTerms(
   { blockFor, strike, forgetAfter }: BlockOptions,
   location: string,

@@ -6,7 +6,7 @@ export interface CheckedLimit {
   readonly limit: CompiledLimit;
 }
 
-/** Sums up the decisions of limits, which are in the same order and at least one. */
+/** Combines the decisions of limits, which are in the same order. There must be at least one. */
 export function toCheckResult(decisions: Decision[], checked: readonly CheckedLimit[]): CheckResult {
   let enforced: Decision | undefined;
   let refused: Decision | undefined;
@@ -23,12 +23,12 @@ export function toCheckResult(decisions: Decision[], checked: readonly CheckedLi
   return { allowed: true, decisions, tightest: enforced ?? decisions.reduce(tighter), delayMs };
 }
 
-/** Whether a decision refuses its request: a shadow limit only reports. */
+/** Returns true if a decision rejects its request. A shadow limit only reports. */
 export function isRefusal({ shadow }: Pick<CompiledLimit, 'shadow'>, { allowed }: Pick<Decision, 'allowed'>): boolean {
   return !allowed && !shadow;
 }
 
-/** Of two decisions that both allow, the one that leaves less. */
+/** Returns the one of two allowing decisions that leaves fewer units. */
 export function tighter(one: Decision, other: Decision): Decision {
   if (other.remaining !== one.remaining) return other.remaining < one.remaining ? other : one;
   return other.resetAfterMs > one.resetAfterMs ? other : one;

@@ -27,7 +27,7 @@ export type { MetBy } from './limit-feature.js';
 
 const BY_ANYBODY: MetBy = {};
 
-/** Versions of a limit, and those of them that requests have met. */
+/** The versions of a limit for requests with different traits, and those used so far. */
 interface KnownVersions {
   readonly versions: Versions;
   readonly met: RecentMap<CompiledLimit>;
@@ -37,25 +37,25 @@ interface KnownVersions {
 export const candidateUse = new FirstUse();
 
 /**
- * A limit whose options have been read: what stores work with. Requests that say different things of themselves may `meet` different
- * versions of it. `whole` says where each is counted, and `quota` how much it may have.
+ * A limit whose options have been read, in the form that stores use. Depending on its traits, a request may `meet` a different version of
+ * it. `whole` is the version whose counter is used, and `quota` the number of units that this version may use.
  */
 export class CompiledLimit extends LimitTerms {
-  /** A second version of it, which is counted beside it in the same call, with counters of its own, and never refuses. */
+  /** A second version, which is counted in the same call with its own counters, and never rejects. */
   readonly candidate: CompiledLimit | undefined;
-  /** What the requests say of themselves that meet this version. */
+  /** The traits of the requests that use this version. */
   readonly metBy: MetBy;
-  /** The line in which calls of those who meet it wait, if they have one of their own. */
+  /** Identifies the queue in which calls that use this version wait, if it has its own. */
   readonly line: string | undefined;
-  /** The limit with all of its quota, if a part of it is kept from the requests that meet this one; else itself. */
+  /** The limit with its full quota, if a part of it is reserved for requests other than those of this version; otherwise itself. */
   readonly whole: CompiledLimit;
-  /** The limit of which this one is a version for some requests; else itself. */
+  /** The limit that this is a version of; otherwise itself. */
   readonly unmet: CompiledLimit;
-  /** Whether all requests meet it alike. */
+  /** True if all requests use the same version. */
   private readonly isAlike: boolean;
-  /** @internal Whether a check of it concerns nothing but its own counter, whoever asks. Each check reads it. */
+  /** @internal True if a check never involves anything but its own counter. It is read by each check. */
   readonly isPlain: boolean;
-  /** The versions that requests meet by its features, if they do so in different ones. */
+  /** The versions that its features provide for different requests, if any do. */
   private readonly versions: readonly KnownVersions[] | undefined;
 
   /**
@@ -63,8 +63,8 @@ export class CompiledLimit extends LimitTerms {
    *
    * @param options those of the algorithm
    * @param given all others
-   * @param metBy what the requests say of themselves that meet it
-   * @param place where it is declared, if `given` are settings that it shares with a limit in another place
+   * @param metBy the traits of the requests that use it
+   * @param place the place of its declaration, if `given` are settings that it shares with a limit in another place
    */
   constructor(options: AlgorithmOptions, given: LimitSettings, metBy: MetBy = BY_ANYBODY, place?: PlaceLikeAnother) {
     super(options, given, place);
@@ -79,19 +79,19 @@ export class CompiledLimit extends LimitTerms {
     this.isPlain = this.isAlike && this.candidate === undefined && this.parent === undefined && !this.off;
   }
 
-  /** Whether the priority of requests matters to it. */
+  /** True if it depends on the priority of requests. */
   get keepsUnits(): boolean {
     return this.versions?.some(({ versions }) => versions.byPriority === true) === true;
   }
 
-  /** Whether its units are shared among tenants. */
+  /** True if tenants share its units. */
   get hasTenants(): boolean {
     return this.versions?.some(({ versions }) => versions.notReservable !== undefined) === true;
   }
 
   /**
-   * The version of it that requests meet which say this of themselves; itself, if all meet it alike. Throws `RateLimitArgumentError` if
-   * a feature cannot read what they say.
+   * The version for requests with these traits; itself, if all requests use the same version. Throws `RateLimitArgumentError` if a feature
+   * cannot read the traits.
    */
   meet(by: MetBy): CompiledLimit {
     return this.isAlike ? this : this.versionFor(by);
@@ -132,14 +132,14 @@ export class CompiledLimit extends LimitTerms {
       line,
       candidate: this.candidate?.meet(metBy),
     };
-    // All versions of all limits have one shape, which is faster to read.
+    // All versions of all limits have the same shape, so that reading them is fast.
     const version = Object.setPrototypeOf(own, CompiledLimit.prototype) as CompiledLimit;
     return isPart ? version : Object.assign(version, { whole: version });
   }
 
   /**
-   * The same limit with a part of its rate and quota, at least one unit: what one of several instances
-   * may allow by itself, with the features that decide.
+   * The limit with a part of its rate and quota, at least one unit: the part that one of several instances may allow by itself. It keeps
+   * the features that decide.
    */
   partOf(part: number): CompiledLimit {
     if (this.unmet !== this) return this.unmet.partOf(part).meet(this.metBy);
@@ -153,7 +153,7 @@ export class CompiledLimit extends LimitTerms {
     return new CompiledLimit(options, { ...settings, features, name: this.name, candidate });
   }
 
-  /** The same limit where counters do not live on Redis: without the features that are there only. */
+  /** The limit for stores other than Redis: without the features that only exist on Redis. */
   withoutRedis(): CompiledLimit {
     const { features: all = [] } = this;
     if (all.every(({ onlyWithRedis }) => onlyWithRedis !== true)) return this;
@@ -161,18 +161,18 @@ export class CompiledLimit extends LimitTerms {
     return new CompiledLimit(this.options, { ...this.ownSettings, features });
   }
 
-  /** The same limit with other features. */
+  /** The limit with other features. */
   withFeatures(features: readonly FeatureTerms[]): CompiledLimit {
     return new CompiledLimit(this.options, { ...this.ownSettings, features });
   }
 
-  /** The same limit with counters of its own. */
+  /** The limit with its own counters. */
   inNamespace(namespace: string): CompiledLimit {
     if (this.unmet !== this) return this.unmet.inNamespace(namespace).meet(this.metBy);
     return this.inPlace({ location: this.location, namespace });
   }
 
-  /** @internal The same limit, declared in another place: it has counters of its own, and shares what does not depend on the place. */
+  /** @internal The limit in another place: it has its own counters, and shares everything that does not depend on the place. */
   inPlace({ location, namespace }: Required<LimitPlace>): CompiledLimit {
     return new CompiledLimit(this.options, this.settings, undefined, { location, namespace, like: this });
   }
@@ -182,12 +182,12 @@ export class CompiledLimit extends LimitTerms {
     return { ...this.settings, location, namespace };
   }
 
-  /** The same limit with other options of its algorithm. */
+  /** The limit with other options of its algorithm. */
   withOptions(options: AlgorithmOptions): CompiledLimit {
     return new CompiledLimit(options, { ...this.ownSettings, name: this.name });
   }
 
-  /** The second version of it: like the first in all but its algorithm's options, and in shadow mode. */
+  /** The limit's second version: the same except for the options of its algorithm, and in shadow mode. */
   private candidateOf(options: AlgorithmOptions): CompiledLimit {
     const { candidate: _, carry: _none, features, onStoreError, ...rest } = this.ownSettings;
     return new CompiledLimit(options, {
@@ -197,12 +197,12 @@ export class CompiledLimit extends LimitTerms {
       shadow: true,
       isCandidate: true,
       features: features?.filter((__, index) => this.features![index]!.versions !== undefined),
-      // A function of the user's is asked of the limit alone.
+      // A function of the user is only called for the limit itself.
       ...(typeof onStoreError === 'string' && { onStoreError }),
     });
   }
 
-  /** Whether a function of the request sets where its windows begin, and this version is used without its result. */
+  /** True if a function of the request determines the start of windows, but this version is used without its result. */
   get asksForAnchor(): boolean {
     return asksForAnchor(this.options);
   }

@@ -7,36 +7,35 @@ import { withinMessages } from '../errors/messages/within.js';
 import { assertCost } from './arguments.js';
 import { assertPriority, type Priority } from './priority.js';
 
-/** The keys of the limits that a limit is within. */
+/** The keys of a limit's parents. */
 export interface WithinOptions {
   /**
-   * The key of each limit that this one is within, by its name: `{ team: 't1', org: 'o1' }`. Required for a limit with the option
-   * `within`, and not allowed for others.
+   * The key of each parent limit, by its name: `{ team: 't1', org: 'o1' }`. Required for a limit with the option `within`, and not allowed
+   * for others.
    */
   within?: Readonly<Record<string, string>> | undefined;
 }
 
-/** The units that a call takes, how important it is, and whose they are. */
+/** The options of every call that takes units: cost, priority, tenant and anchor. */
 export interface CallOptions extends WithinOptions {
   /**
-   * Units: a whole number >= 0. A call of 0 units takes nothing and is decided as by `peek`.
+   * The number of units: a whole number >= 0. A call with cost 0 takes no units and is decided like a `peek`.
    * @default the limit's own cost, or 1
    */
   cost?: number | undefined;
   /**
-   * How important the call is. It matters to limits with `reserveFor`, which keep a share of their quota for important calls.
+   * The importance of the call. It affects limits with `reserveFor`, which reserve a share of their quota for important calls.
    * @default the limit's own priority, or 'default'
    */
   priority?: Priority | undefined;
   /**
-   * The tenant of the call, for a limit with the option `share`: any string that is not empty. Required for such a limit, and not
-   * allowed for others.
+   * The tenant of the call, for a limit with the option `share`: any non-empty string. Required for such a limit, and not allowed for
+   * others.
    */
   share?: string | undefined;
   /**
-   * Where the windows of the key begin, for a limit whose `anchor` is a function of the request: a date, or `null` for the
-   * calendar's own windows. Required for such a limit, except by `peek`, which then looks at the current window; not allowed for
-   * others.
+   * The start of the key's windows, for a limit whose `anchor` is a function of the request: a date, or `null` for the calendar's own
+   * windows. Required for such a limit, except by `peek`, which reads the current window if it is missing; not allowed for others.
    */
   anchor?: Anchor | null | undefined;
 }
@@ -44,19 +43,19 @@ export interface CallOptions extends WithinOptions {
 /** The options of `consume`, `consumeSync`, `peek` and `LimiterService.check`. */
 export interface ConsumeOptions extends CallOptions {
   /**
-   * Takes as many units as there are, at most these, in place of `cost`: a whole number >= 1. The decision has `taken`. It is allowed if
-   * at least one was there, and else refused as one unit is. For a limit within others, and for a check of several limits, each gives
-   * the same number; a limit in shadow mode does not reduce it. Not for `concurrency` and `adaptive`, whose units are held, and in a
-   * check for all limits or none.
+   * Takes as many units as are available, up to this number, instead of `cost`: a whole number >= 1. The decision contains `taken`. It is
+   * allowed if at least one unit was available; otherwise it is rejected like a request for one unit. For a nested limit, and for a check
+   * of several limits, the same number is taken from each of them; a limit in shadow mode does not reduce it. Not for `concurrency` and
+   * `adaptive`, whose units are held. In a check, either all limits have it or none.
    * @default `cost` units or none
    */
   upTo?: number | undefined;
 }
 
-/** The tenant whose units a call gives back or charges. */
+/** The tenant whose units a call refunds or charges. */
 export interface OfTenant {
   /**
-   * The tenant, for a limit with the option `share`: its use changes, too.
+   * The tenant, for a limit with the option `share`. The tenant's usage changes along with the total.
    * @default none: only the total changes
    */
   share?: string | undefined;
@@ -65,14 +64,14 @@ export interface OfTenant {
 /** The options of `refund` and `penalize`. */
 export interface CorrectionOptions extends OfTenant, WithinOptions {
   /**
-   * Whether the call rejects with `RateLimitStoreError` while the store cannot be reached, whatever `onStoreError` says: for
-   * operators who rely on the result.
+   * If true, the call rejects with `RateLimitStoreError` while the store cannot be reached, regardless of `onStoreError`: for operators who
+   * rely on the result.
    * @default false: with `'local'` it acts in this process, with `'allow'` it does nothing
    */
   strict?: boolean | undefined;
 }
 
-/** The options of every call that takes units. */
+/** The names of the options of every call that takes units. */
 export const CONSUME_OPTIONS = [
   'cost',
   'priority',
@@ -81,15 +80,15 @@ export const CONSUME_OPTIONS = [
   'within',
 ] as const satisfies readonly (keyof CallOptions)[];
 
-/** The options of a call that may take as many units as there are. */
+/** The additional options of a call that may take as many units as are available. */
 export const UP_TO_OPTIONS = ['upTo'] as const satisfies readonly (keyof ConsumeOptions)[];
 
-/** Reads the options of a call that takes only the keys of the limits that its limit is within. */
+/** Reads the options of a call that only accepts the keys of the limit's parents. */
 export function readWithinOption(given: unknown): unknown {
   return readMembers<WithinOptions>(given, ['within'], withinMessages.wrongOptions).within;
 }
 
-/** Reads whose units a call gives back or charges, and whether it must reach the store. */
+/** Reads the tenant of a correction, and `strict`. */
 export function readCorrection(
   given: unknown,
 ): OfTenant & { readonly within?: unknown; readonly strict?: boolean | undefined } {
@@ -101,7 +100,10 @@ export function readCorrection(
   return read;
 }
 
-/** Reads an object of known members, if there is one. Throws `RateLimitArgumentError`, with a message for what is no object. */
+/**
+ * Reads an object with known members, if there is one. Throws `RateLimitArgumentError`; `wrong` is the message for a value that isn't an
+ * object.
+ */
 export function readMembers<T extends object>(
   given: unknown,
   known: readonly (keyof T & string)[],
@@ -115,7 +117,7 @@ export function readMembers<T extends object>(
   return given;
 }
 
-/** Refuses a member that is not read. Throws `RateLimitArgumentError`. */
+/** Throws `RateLimitArgumentError` for an unknown member. */
 export function refuseUnknownMembers(given: object, known: readonly string[], others = NO_OTHERS): void {
   for (const member in given) {
     if (known.includes(member) || others.includes(member) || !Object.hasOwn(given, member)) continue;
@@ -131,23 +133,23 @@ export interface Asked {
   readonly priority: Priority | undefined;
   readonly share: string | undefined;
   readonly anchor: Anchor | null | undefined;
-  /** The keys of the limits that it is within, not read yet. */
+  /** The keys of the limit's parents, not read yet. */
   readonly within: unknown;
-  /** Whether the cost is the call's own. */
+  /** True if the call sets the cost itself. */
   readonly hasCost: boolean;
-  /** Whether the priority is. */
+  /** True if the call sets the priority itself. */
   readonly hasPriority: boolean;
-  /** Whether it takes as many units as there are, at most the cost. */
+  /** True if the call takes as many units as are available, up to the cost. */
   readonly upTo?: boolean | undefined;
 }
 
-/** The defaults of calls: those of their limit. */
+/** The defaults of calls, which come from their limit. */
 export interface AskedByDefault {
   readonly fixedCost: number;
   readonly fixedPriority: Priority | undefined;
 }
 
-/** Reads what a call was given: a number of units, or options, which may include `others`. */
+/** Reads the argument of a call: a number of units, or options, which may include `others`. */
 export function askedOf(
   given: number | ConsumeOptions | undefined,
   byDefault: AskedByDefault,
@@ -166,7 +168,7 @@ export function askedOf(
   return { cost, priority, share: undefined, anchor: undefined, within: undefined, hasCost, hasPriority: false };
 }
 
-/** Reads the most units of a call that takes as many as there are. Throws `RateLimitArgumentError`. */
+/** Reads the maximum number of units of a call with `upTo`. Throws `RateLimitArgumentError`. */
 export function readUpTo({ upTo, cost }: ConsumeOptions): number | undefined {
   if (upTo === undefined) return undefined;
   if (cost !== undefined) throw new RateLimitArgumentError(upToMessages.withCost(cost, upTo));
@@ -174,7 +176,7 @@ export function readUpTo({ upTo, cost }: ConsumeOptions): number | undefined {
   return upTo;
 }
 
-/** Reads the options of a call. It ignores other members. */
+/** Reads the options of a call. Other members are ignored. */
 export function readAsked(given: ConsumeOptions, { fixedCost, fixedPriority }: AskedByDefault): Asked {
   const { cost = fixedCost, priority = fixedPriority, share, anchor, within } = given;
   assertCost(cost);

@@ -3,26 +3,26 @@ import type { DecidesTogether } from './limit-feature.js';
 import type { Priority } from './priority.js';
 import { boundedIdentity } from './identity.js';
 
-/** One limit's counter for one identity. */
+/** One limit's counter for one key. */
 export interface Counter {
   /** The limit. */
   readonly limit: CompiledLimit;
-  /** Who it counts, such as `ip:203.0.113.7`. */
+  /** The key that is counted, such as `ip:203.0.113.7`. */
   readonly identity: string;
 }
 
-/** What a check asks of one counter. */
+/** The request of a check to one counter. */
 export interface CheckEntry extends Counter {
-  /** Units: a whole number >= 0. An entry of 0 units takes and writes nothing, like a `peek`. */
+  /** The number of units: a whole number >= 0. An entry with cost 0 takes and writes nothing, like a `peek`. */
   readonly cost: number;
   /**
-   * How important the request is.
+   * The importance of the request.
    * @default 'default'
    */
   readonly priority?: Priority | undefined;
 }
 
-/** What decides on the entries of a check together; nothing if each limit decides alone. */
+/** Returns the feature that decides on the entries of a check together; `undefined` if each limit decides alone. */
 export function togetherOf(entries: readonly CheckEntry[]): DecidesTogether | undefined {
   for (let i = 0; i < entries.length; i++) {
     const { together } = entries[i]!.limit;
@@ -33,23 +33,23 @@ export function togetherOf(entries: readonly CheckEntry[]): DecidesTogether | un
 
 const STARTS = '\nstarts\n';
 
-/** The counter beside another one that counts when reserved units start. No identity of a user is likely to equal this one. */
+/** The additional counter that records when reserved units start. An equal key from a user is very unlikely. */
 export function startsOf<C extends Counter>(counter: C): C {
   return { ...counter, identity: STARTS + counter.identity };
 }
 
-/** Whether a counter counts starts. */
+/** Returns true if a counter records the starts of reserved units. */
 export function isOfStarts({ identity }: Counter): boolean {
   return identity.startsWith(STARTS);
 }
 
-/** A counter and, if it can reserve, the counter of its starts. */
+/** A counter and, if its limit supports reservations, the counter of their starts. */
 export function withStarts(counter: Counter): Counter[] {
   const { reservation, queue } = counter.limit.algorithm;
   return reservation === undefined && queue === undefined ? [counter] : [counter, startsOf(counter)];
 }
 
-/** Entries, and behind them those of the candidates of their limits. */
+/** The entries, followed by those of the candidates of their limits. */
 export function withCandidates<E extends CheckEntry>(entries: readonly E[]): E[] {
   const all = entries.slice();
   for (const entry of entries)

@@ -1,23 +1,23 @@
 import type { Algorithm, Parameters, State } from '../algorithms/algorithm.js';
 
-/** A change of what a counter was charged before: units that came back, or that were really used. */
+/** A later change of a charge: units that were refunded, or actually used. */
 export interface Correction {
   readonly difference: number;
-  /** When they were charged, in microseconds; nothing if it is not known. */
+  /** The time of the charge, in microseconds; `undefined` if it is not known. */
   readonly chargedAt: number | undefined;
 }
 
-/** The units of a counter that were reserved at an estimate, where counters live in process. */
+/** The units of an in-process counter that were reserved as an estimate. */
 export interface KeptEstimates {
-  /** The bytes that they take, by estimate. */
+  /** Their estimated memory, in bytes. */
   readonly bytes: number;
-  /** Until when they are needed, in microseconds. */
+  /** The time until which they are needed, in microseconds. */
   readonly until: number;
-  /** Whether any of them had lapsed when the counter was opened last. There may be more when it is opened next. */
+  /** True if any of them had lapsed when the counter was last opened. More may have lapsed the next time. */
   readonly haveLapsed: boolean;
 }
 
-/** A limit by which counters are decided. */
+/** The limit that decides on a counter. */
 export interface DecidingLimit {
   readonly algorithm: Algorithm;
   readonly parameters: Parameters;
@@ -26,66 +26,66 @@ export interface DecidingLimit {
   readonly features: readonly object[] | undefined;
 }
 
-/** A counter as of now, where counters live in process. */
+/** An in-process counter at the current time. */
 export interface OpenCounter {
-  /** With all of its quota, if a part of it is kept from those who ask. */
+  /** `whole` has the full quota, if a part of it is reserved for others. */
   readonly limit: DecidingLimit & { readonly whole: DecidingLimit };
   readonly state: State;
-  /** What it keeps; `undefined` if it never kept any. */
+  /** The estimates of the counter; `undefined` if it never had any. */
   estimates: KeptEstimates | undefined;
-  /** Changes of what it was charged before. */
+  /** The later changes of its charges. */
   corrections: Correction[] | undefined;
 }
 
-/** Units to settle. */
+/** Units to be settled. */
 export interface Settlement {
   readonly units: number;
   readonly ticket?: number | undefined;
   readonly chargedAt?: number | undefined;
-  /** Units that were really used; by default none. */
+  /** The units that were actually used; by default none. */
   readonly actual?: number | undefined;
 }
 
-/** Units that have come back, and when they were charged, in microseconds. */
+/** Units that were refunded, and the time of their charge, in microseconds. */
 export interface ReturnedUnits {
   readonly units: number;
   readonly chargedAt: number;
 }
 
 /**
- * Keeps units that are reserved at an estimate: they count at once, until they are settled or lapse. The fragment of the feature
- * does the same on Redis.
+ * Stores units that are reserved as an estimate: they count immediately, until they are settled or lapse. The feature's fragment does the
+ * same on Redis.
  */
 export interface Estimates {
-  /** The stored state of a counter, with what came back before its window ended, if that is over. */
+  /** The stored state of a counter. If its window is over, it includes the refunds from before the end of the window. */
   stored(limit: DecidingLimit, state: State, estimates: KeptEstimates, now: number): State;
-  /** A counter that keeps any is opened: some of those that have lapsed come back, or all of them. */
+  /** Called when a counter with estimates is opened: refunds some of those that have lapsed, or all of them. */
   opened(counter: OpenCounter, all: boolean): void;
-  /** How long until enough of them have lapsed for a cost to fit that does not, in microseconds; `Infinity` for never. */
+  /** The time until enough of them have lapsed for a cost to fit, in microseconds; `Infinity` for never. */
   untilFits(counter: OpenCounter, cost: number): number;
-  /** Keeps units that a counter was charged now. Returns their ticket. */
+  /** Stores units that a counter was just charged. Returns their ticket. */
   reserved(counter: OpenCounter, units: number): number;
-  /** Replaces kept units by those really used, once. Returns whether they were known. */
+  /** Replaces the estimate with the units actually used, once. Returns true if the estimate was known. */
   settled(counter: OpenCounter, settlement: Settlement): boolean;
-  /** A counter that keeps any is stored. Returns how long its state is needed for them, in microseconds. */
+  /** Called when a counter with estimates is stored. Returns how long its state is needed for them, in microseconds. */
   saved(counter: OpenCounter): number;
   /**
-   * The key of the sorted set of a counter with this key on Redis. Its scores are when they lapse; those at most 0 had lapsed when the
-   * counter was opened, and have come back.
+   * The key of the sorted set on Redis for a counter with this key. The scores are the times at which its members lapse; those at or below
+   * 0 had lapsed when the counter was last opened, and have been refunded.
    */
   setOf(key: string): string;
-  /** The units that come back when a member of such a set lapses, if any do. */
+  /** The units that are refunded when a member of such a set lapses, if any. */
   returnedBy(member: string): ReturnedUnits | undefined;
 }
 
-/** Units that a counter counts until whoever holds them is done, or they lapse. */
+/** Units that count until their holder releases or settles them, or they lapse. */
 export interface HeldNow {
-  /** How many leases or reservations hold them. */
+  /** The number of leases or reservations that hold them. */
   readonly count: number;
   /** The units that these hold together; absent if there are too many to add up. */
   readonly units?: number;
-  /** Milliseconds until the first of them lapses, unless it is renewed, released or settled before; absent if there are none. */
+  /** The milliseconds until the first of them lapses, unless it is renewed, released or settled before; absent if there are none. */
   readonly firstLapseMs?: number;
-  /** Milliseconds until the last of them lapses; absent if there are none, or too many to add up. */
+  /** The milliseconds until the last of them lapses; absent if there are none, or too many to add up. */
   readonly lastLapseMs?: number;
 }

@@ -2,41 +2,39 @@ import type { CompiledLimit } from './compiled-limit.js';
 import { plainIdentity } from './identity.js';
 
 /**
- * The beginning of the identity of a counter within others. It is followed by the path of these, the root first, then a line end,
- * then its own identity.
+ * The prefix of the identity of a nested counter. It is followed by the path of its parents, the root first, then a line feed, then its own
+ * key.
  */
 const WITHIN = '\nwithin\n';
-/** Ends and separates the path: plain identities contain neither. */
+/** These end and separate the path. Plain identities contain neither of them. */
 const END = '\n';
 const STEP = '/';
 
-/** Stands for a parent about which a request says nothing. No identity is empty. */
+/** Used for a parent without a key in the request. No key is empty. */
 export const NOBODY = '';
 
-/** A counter that may be within others. */
+/** A counter that may be nested. */
 interface Nested {
   readonly limit: Pick<CompiledLimit, 'parent'>;
   readonly identity: string;
 }
 
-/** An identity within that of its parent's counter: the same identity within others is another counter. */
+/** Nests an identity in that of its parent's counter: the same key within other parents is a different counter. */
 export function identityWithin(parent: Nested, own: string): string {
   return WITHIN + pathOf(parent) + END + own;
 }
 
-/** The identity that a limit's own `key` has made, without those of the limits it is within. */
+/** The key that the limit's own `key` produced, without those of its parents. */
 export function ownIdentity({ limit, identity }: Nested): string {
   return isWithin({ limit, identity }) ? identity.slice(endOfPath(identity) + END.length) : identity;
 }
 
-/** An identity as it is displayed: `o1/t1/u1`, the root first. */
+/** An identity in the form in which it is displayed: `o1/t1/u1`, the root first. */
 export function shownIdentity(counter: Nested): string {
   return isWithin(counter) ? parentPath(counter.identity) + STEP + ownIdentity(counter) : counter.identity;
 }
 
-/**
- * Reads an identity as `shownIdentity` displays it, with this number of parents before its own; `undefined` if there are fewer.
- */
+/** Reads an identity in that form, with this number of parents before its own key; `undefined` if there are fewer. */
 export function identityOfShown(shown: string, parents: number): string | undefined {
   const steps = shown.split(STEP);
   const own = steps.slice(parents).join(STEP);
@@ -45,24 +43,24 @@ export function identityOfShown(shown: string, parents: number): string | undefi
   return WITHIN + path.map(shownStep).join(STEP) + END + own;
 }
 
-/** A parent as it is displayed: in plain text, or already hashed. */
+/** A parent in the form in which it is displayed: in plain text, or already hashed. */
 function shownStep(step: string): string {
   return /^#[\w-]{43}$/.test(step) ? step : plainIdentity(step);
 }
 
-/** The path of a counter within others: the plain identities of its parents, the root first, and its own. */
+/** The path of a nested counter: the plain identities of its parents, the root first, and its own. */
 export function placeOf(counter: Nested): string[] | undefined {
   return isWithin(counter)
     ? [...parentPath(counter.identity).split(STEP), plainIdentity(ownIdentity(counter))]
     : undefined;
 }
 
-/** The number of limits that a counter is within. */
+/** The number of parents of a counter. */
 export function depthOf(counter: Nested): number {
   return isWithin(counter) ? parentPath(counter.identity).split(STEP).length : 0;
 }
 
-/** Whether a counter is the parent of another one. */
+/** Returns true if a counter is the parent of another one. */
 export function isParentOf(parent: NamedNested, child: NamedNested): boolean {
   if (child.limit.parent !== parent.limit.name || !isWithin(child)) return false;
   return parentPath(child.identity) === pathOf(parent);
@@ -70,7 +68,7 @@ export function isParentOf(parent: NamedNested, child: NamedNested): boolean {
 
 type NamedNested = Nested & { readonly limit: Pick<CompiledLimit, 'name' | 'parent'> };
 
-/** Whether a counter is within others. If a limit within another one is asked alone, only its own identity is known. */
+/** Returns true if a counter is nested. If a nested limit is checked alone, only its own key is known. */
 function isWithin({ limit, identity }: Nested): boolean {
   return limit.parent !== undefined && identity.startsWith(WITHIN);
 }
@@ -83,7 +81,7 @@ function endOfPath(identity: string): number {
   return identity.indexOf(END, WITHIN.length);
 }
 
-/** The path of a counter for those within it. */
+/** The path of a counter for its children. */
 function pathOf(counter: Nested): string {
   const { identity } = counter;
   return isWithin(counter)

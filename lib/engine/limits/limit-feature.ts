@@ -3,85 +3,89 @@ import type { AlgorithmOptions } from '../algorithms/index.js';
 import { bare } from '../util/objects.js';
 import type { Correction, Estimates } from './estimates.js';
 
-/** What a request says of itself by which it meets a limit: its `priority`, and what features read whose limits have versions. */
+/** The traits of a request that select a version of a limit: its `priority`, and those that features with versions read. */
 export interface MetBy {
   readonly [said: string]: unknown;
 }
 
-/** What a limit is for requests that say something of themselves: it has the counter of the limit, and other parameters. */
+/** A version of a limit for requests with certain traits. It shares the counter of the limit, but has other parameters. */
 export interface Version {
   readonly parameters: Parameters;
-  /** What these requests say. */
+  /** The traits of these requests. */
   readonly metBy: MetBy;
-  /** Distinguishes those who meet it from others: their calls wait in a line of their own. */
+  /** Identifies the queue in which calls that use this version wait, separately from others. */
   readonly line: string;
-  /** They may take a part of the quota: stores read and write the counter by the limit with all of it. */
+  /** These requests may use a part of the quota. Stores read and write the counter with the limit that has the full quota. */
   readonly isPart?: boolean;
 }
 
-/** A version that is compiled like a limit of its own, by other options of the algorithm, with which it has no such versions. */
+/** A version that is compiled like a separate limit, with other options of the algorithm. */
 export interface CompiledVersion {
-  /** These options, made of those of the limit, or of its candidate. */
+  /** Returns these options, based on those of the limit or of its candidate. */
   options(written: AlgorithmOptions): AlgorithmOptions;
-  /** What these requests say. Others of its features may have versions of it. */
+  /** The traits of these requests. Other features of the limit may have versions of this version. */
   readonly metBy: MetBy;
 }
 
-/** How requests meet a limit in different versions. */
+/** The versions of a limit for different requests. */
 export interface Versions {
-  /** Identifies the version for requests that say this; `undefined` if they say nothing that matters to it. */
+  /** Identifies the version for requests with these traits; `undefined` if the traits don't affect it. */
   idOf(by: MetBy): string | undefined;
-  /** That version, of a limit that has these parameters for all requests together; `undefined` if it is the limit itself. */
+  /** Returns that version of a limit with these parameters; `undefined` if it is the limit itself. */
   make(parameters: Parameters, by: MetBy): Version | CompiledVersion | undefined;
-  /** What those say who meet the limit itself. */
+  /** The traits of requests that use the limit itself. */
   readonly ofAll?: MetBy;
-  /** The priority of requests matters. */
+  /** The versions depend on the priority of requests. */
   readonly byPriority?: true;
-  /** Why the limit cannot be in a list: nothing says there of requests what it has to know. */
+  /** The reason why the limit cannot be in a list, where requests have no traits; for messages. */
   notListed?(location: string): string;
-  /** Why its units cannot be reserved. */
+  /** The reason why its units cannot be reserved, for messages. */
   notReservable?(): string;
 }
 
-/** How many counters a store in process keeps at most, and how many bytes they may take. */
+/** The maximum number of counters in an in-process store, and their maximum memory in bytes. */
 export interface MemoryBounds {
   readonly maxKeys: number;
   readonly maxBytes: number;
 }
 
-/** What a store in process keeps for all limits with a feature. */
+/** The data that an in-process store keeps for all limits with a feature. */
 export interface KeptInMemory {
-  /** Forgets all. */
+  /** Deletes all of it. */
   clear(): void;
 }
 
-/** What a feature does where counters live in process. */
+/** The part of a feature for in-process counters. */
 export interface FeatureInMemory<Kept extends KeptInMemory = KeptInMemory> {
-  /** Makes what a store keeps for it, with the first limit. All limits of the feature have the same function, which stands for it. */
+  /**
+   * Creates the data of the feature, for its first limit in a store. All limits of the feature have the same function, which identifies it.
+   */
   readonly keep: (bounds: MemoryBounds) => Kept;
-  /** A counter is charged. */
+  /** Called when a counter is charged. */
   charged(kept: Kept, identity: string, units: number, now: number): void;
-  /** A counter is stored with a change of what it was charged before. */
+  /** Called when a counter is stored after a change of an earlier charge. */
   corrected(kept: Kept, identity: string, correction: Correction, now: number): void;
 }
 
-/** The keys that a counter has for a feature besides its own, and what else its fragment needs to know of it. */
+/** The additional keys of a counter for a feature, and further texts that its fragment needs. */
 export interface BesideCounter {
   readonly keys: readonly string[];
   readonly texts: readonly string[];
 }
 
-/** What a feature does where counters live on Redis: what its fragment of `lua/features/` is called with. */
+/** The part of a feature for counters on Redis: the arguments of its fragment in `lua/features/`. */
 export interface FeatureInScript {
-  /** How many keys a counter has for it at most. */
+  /** The maximum number of additional keys per counter. */
   readonly keys: number;
-  /** What follows the counter's own key in keys that go with it. */
+  /** The suffixes that are appended to the counter's own key for these keys. */
   readonly ends?: readonly string[];
-  /** What it takes of the server besides the check, in checks of a plain counter. */
+  /** The additional work on the server, in checks of a plain counter. */
   readonly work: number;
-  /** The numbers of the limit, in the order of the fragment's `parameters`. `now` is the best guess of the server's time. */
+  /** The numbers of the limit, in the order of the fragment's `parameters`. `now` is the best estimate of the server's time. */
   numbers(now: number): readonly number[];
-  /** What a counter has for it, whose key has that hash tag; but not a counter of starts, which has nothing for features. */
+  /**
+   * The additional keys and texts of a counter whose key has that hash tag. Not called for a counter of starts, which features don't use.
+   */
   beside?(prefix: string, tag: string): BesideCounter;
 }
 
@@ -89,7 +93,7 @@ export interface FeatureInScript {
 export interface EntryTogether {
   readonly limit: {
     readonly name: string;
-    /** The name of the limit that it is within. */
+    /** The name of its parent. */
     readonly parent: string | undefined;
     readonly shadow: boolean;
     readonly features: readonly LimitFeature[] | undefined;
@@ -97,99 +101,104 @@ export interface EntryTogether {
   readonly identity: string;
 }
 
-/** What a store in process found of an entry. */
+/** An in-process store's result for an entry. */
 export interface FoundEntry {
   readonly cost: number;
   allowed: boolean;
-  /** Units of its counter that it may not use, besides its cost. */
+  /** The units of its counter that it may not use, not including its cost. */
   withheld: number;
 }
 
-/** Decides which entries of a check fit, where that depends on several of its limits. It is called if any limit of the check has it. */
+/** Decides which entries of a check fit if that depends on several of its limits. It is called if any limit of the check has it. */
 export interface DecidesTogether {
-  /** The name of its fragment, which decides on Redis. */
+  /** The name of the fragment that decides on Redis. */
   readonly name: string;
-  /** What it takes of the server besides the check, in checks of a plain counter. */
+  /** The additional work on the server, in checks of a plain counter. */
   readonly work: number;
-  /** In process: sets `allowed` and `withheld`. `waitFor` says how long until units fit, 0 if they do and `Infinity` for never. */
+  /**
+   * Decides in process: sets `allowed` and `withheld`. `waitFor` returns the time until units fit, 0 if they do and `Infinity` for never.
+   */
   decide<Found extends FoundEntry>(
     entries: readonly EntryTogether[],
     found: readonly Found[],
     waitFor: (found: Found, units: number) => number,
   ): void;
-  /** What its fragment needs to know of the entries. */
+  /** The numbers of the entries that its fragment needs. */
   numbers(entries: readonly EntryTogether[]): readonly number[];
 }
 
-/** What one limit has of a feature, made of its options. Stores call it where a limit has any, and know no feature by its name. */
+/** A feature of one limit, based on the limit's options. Stores call its members if present, without knowing any feature by its name. */
 export interface LimitFeature {
-  /** Distinguishes it from other features, in the script, too. */
+  /** Distinguishes it from other features, including those in the script. */
   readonly name: string;
-  /** The parameters by which all instances decide, made of those that the user wrote. Throws `RateLimitConfigError`. */
+  /** The parameters with which all instances decide, based on those that the user wrote. Throws `RateLimitConfigError`. */
   parameters?(declared: Parameters): Parameters;
-  /** The variant of the limit's algorithm that counts in its place, under the same keys. */
+  /** The variant of the limit's algorithm that replaces it, with the same keys. */
   readonly variant?: Algorithm;
-  /** Two letters that end its keys in place of those of the algorithm, if the variant has counters of its own. */
+  /** Two letters at the end of its keys that replace those of the algorithm, if the variant has its own counters. */
   readonly code?: string;
-  /** Its units cannot be held at an estimate: what is reserved is charged. */
+  /** Its units cannot be held as an estimate: reserved units are charged. */
   readonly withoutEstimates?: true;
-  /** Requests meet different versions of the limit. */
+  /** The limit has different versions for different requests. */
   readonly versions?: Versions;
-  /** It is made of the algorithm's own options, so a part of the limit has it as it is. */
+  /** It is based on the algorithm's own options, so a part of the limit has the same feature. */
   readonly ofOptions?: true;
-  /** Its terms for a part of the limit with these options, which one of several instances may allow; without it, the part has none. */
+  /**
+   * Its terms for a part of the limit with these options, which one of several instances may allow; without it, the part doesn't have the
+   * feature.
+   */
   ofPart?(part: number, options: AlgorithmOptions): object;
-  /** The most units of the quota that it withholds from a check. */
+  /** The maximum number of units of the quota that it withholds from a check. */
   readonly withholds?: number;
-  /** Decides on the checks of the limit, together with their other limits. */
+  /** Decides on checks of the limit together with their other limits. */
   readonly together?: DecidesTogether | undefined;
-  /** Its refusals are not remembered: what is refused by the counter may be allowed before its wait is over. */
+  /** Its rejections are not cached, because a request may be allowed before its wait is over. */
   readonly forgetsRefusals?: true;
-  /** A limit has it only where counters live on Redis: elsewhere it is compiled without it. */
+  /** It only exists on Redis: for other stores, the limit is compiled without it. */
   readonly onlyWithRedis?: true;
-  /** For how long after its charge a unit that comes back still changes what the feature keeps, in microseconds. */
+  /** The time after a charge during which a refund still changes the feature's data, in microseconds. */
   readonly keepsFor?: number;
-  /** Keeps units that are reserved at an estimate. */
+  /** Stores units that are reserved as an estimate. */
   readonly estimates?: Estimates;
   readonly memory?: FeatureInMemory;
   readonly script?: FeatureInScript;
 }
 
-/** What a feature needs to know of the limit that has it. */
+/** The properties of a limit that its features need. */
 export interface FeaturedLimit {
   readonly name: string;
-  /** Identifies what it keeps among that of all limits. It stays the same when counters are reset or the algorithm changes. */
+  /** Identifies its data among that of all limits. It stays the same when counters are reset or the algorithm changes. */
   readonly recordId: string;
   readonly algorithm: Algorithm;
   /** The options of its algorithm as written. */
   readonly options: AlgorithmOptions;
-  /** The parameters that the user declared: a feature may have all instances decide by others. */
+  /** The parameters that the user declared. A feature may make all instances decide with others. */
   readonly declared: Parameters;
 }
 
-/** What the options of a limit say of a feature: plain values, so that equal options are known to be equal. */
+/** The options of a limit for a feature: plain values, so that equal options can be recognized. */
 export interface FeatureTerms {
-  /** Makes what the limit has of it. Throws `RateLimitConfigError` if it cannot have it. */
+  /** Creates the feature of the limit. Throws `RateLimitConfigError` if the limit does not support it. */
   readonly of: (limit: FeaturedLimit, terms: never, location: string) => LimitFeature;
   readonly terms: object;
 }
 
-/** How requests meet a limit in different versions, by each of its features in which they do. */
+/** The versions of a limit for different requests, by the features that define them. */
 export function versionsOf({ features }: { readonly features: readonly LimitFeature[] | undefined }): Versions[] {
   if (features === undefined) return [];
-  // A version by other options has versions by the other features.
+  // A version with other options has versions for the other features.
   const inOrder = [true, undefined].flatMap((first) => features.filter(({ ofOptions }) => ofOptions === first));
   return inOrder.flatMap(({ versions }) => (versions === undefined ? [] : bare(versions)));
 }
 
-/** Makes what a limit has of a feature by its algorithm's own options, after the features before it; nothing if these have none. */
+/** Creates a feature from the algorithm's own options, after the features before it; `undefined` if the options don't need it. */
 export type FeatureOfOptions = (
   limit: FeaturedLimit,
   before: readonly LimitFeature[],
   location: string,
 ) => LimitFeature | undefined;
 
-/** What a limit has of all features; nothing if it has none, as most. */
+/** All features of a limit; `undefined` if it has none, which is the usual case. */
 export function featuresOf(
   limit: FeaturedLimit,
   {

@@ -2,20 +2,20 @@ import { createHash } from 'node:crypto';
 import type { ExecutionContext, Type } from '@nestjs/common';
 import { text } from '../options/kinds.js';
 
-/** What a key resolver returns: the identity (of a number, its decimal text), or nothing if the request has none. */
+/** The result of a key resolver: the key (a number is used as its decimal text), or nothing if the request has none. */
 export type ResolvedKey = string | number | bigint | null | undefined;
 
-/** An injectable class that finds the identity of a request. */
+/** An injectable class that finds the key of a request. */
 export interface KeyResolver {
-  /** Returns the identity, such as `tenant:42`. For nothing or an empty string, `onMissingKey` decides. */
+  /** Returns the key, such as `tenant:42`. For nothing or an empty string, `onMissingKey` applies. */
   resolve(context: ExecutionContext): ResolvedKey | Promise<ResolvedKey>;
 }
 
-/** A function that finds the identity of a request. Its string, or the decimal text of its number, is used unchanged. */
+/** A function that finds the key of a request. Its string, or the decimal text of its number, is used unchanged. */
 export type KeyFunction = (context: ExecutionContext) => ResolvedKey | Promise<ResolvedKey>;
 
 /**
- * Who a limit counts.
+ * The key by which a limit counts.
  * @useDeclaredType
  */
 export type LimitKey = 'ip' | 'user' | 'global' | `header:${string}` | KeyFunction | Type<KeyResolver>;
@@ -33,19 +33,19 @@ export function headerOfKey(key: unknown): string | undefined {
 }
 
 /**
- * Returns the identity that `key: 'header:<name>'` makes of a value, for calls that take a key, such as `setRate`, `deny` and
- * `explain`: `header:x-api-key:` and the SHA-256 of the value, in base64url.
+ * Returns the identity that `key: 'header:<name>'` uses for a value, for calls that take a key, such as `setRate`, `deny` and `explain`:
+ * `header:x-api-key:` and the SHA-256 of the value, in base64url.
  *
  * @param header the name of the header, in upper or lower case
- * @param value the value as a client sends it
+ * @param value the value that a client sends
  */
 export function headerIdentity(header: string, value: string): string {
   return `header:${header.toLowerCase()}:${createHash('sha256').update(value).digest('base64url')}`;
 }
 
 /**
- * The identity that requests have by a `key`, for a name in an option: the value of a header is hashed unless it already is an
- * identity. `undefined` if the key never makes this identity.
+ * The identity of requests with a `key`, for a name in an option: the value of a header is hashed unless it is already an identity.
+ * `undefined` if the key never produces it.
  */
 export function identityOfValue(key: unknown, value: string): string | undefined {
   if (key === 'ip' || key === 'user') return value.startsWith(`${key}:`) ? value : undefined;

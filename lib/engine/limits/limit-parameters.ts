@@ -5,7 +5,7 @@ export function unitsOf(share: number, quota: number): number {
   return Math.min(quota, Math.ceil(Number((share * quota).toPrecision(12))));
 }
 
-/** The same parameters with another quota. */
+/** The parameters with another quota. */
 export function withQuota(algorithm: Algorithm, parameters: Parameters, quota: number): Parameters {
   return algorithm.withQuota?.(parameters, quota) ?? { ...parameters, quota };
 }

@@ -3,7 +3,7 @@ import { algorithms, type AlgorithmOptions } from '../algorithms/index.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { optionMessages } from '../errors/messages/options.js';
 
-/** Options that another algorithm knows and this one does not are a mistake; others are the caller's to judge. */
+/** Throws for options that belong to another algorithm. Unknown options are left to the caller. */
 export function refuseForeignOptions(options: AlgorithmOptions, algorithm: Algorithm, location: string): void {
   for (const [option, value] of Object.entries(options)) {
     if (value === undefined || Object.hasOwn(algorithm.options, option)) continue;

@@ -18,11 +18,11 @@ import {
 import { optionMessages } from '../errors/messages/options.js';
 import { refuseForeignOptions } from './limit-refusals.js';
 
-/** What the options of an algorithm say of a limit, wherever it is declared. */
+/** The result of reading an algorithm's options, which doesn't depend on the place of the limit. */
 interface OptionsReading {
   readonly algorithm: Algorithm;
   readonly parameters: Parameters;
-  /** The name of a limit that does not set its own. */
+  /** The default name, for a limit that does not set one. */
   readonly defaultName: string;
 }
 
@@ -38,91 +38,91 @@ function readOptionsOf(options: AlgorithmOptions, location: string): OptionsRead
   return { algorithm, parameters, defaultName: algorithm.defaultName(options as never) };
 }
 
-/** Characters that a namespace contains only if a method has a very odd name. */
+/** Characters that a namespace only contains if a method has a very unusual name. */
 const SEPARATORS = /[%:\r\n]/g;
 
-/** Follows the code of the algorithm in the keys of a candidate. */
+/** Appended to the code of the algorithm in the keys of a candidate. */
 const CANDIDATE = 'c';
 
-/** Where a limit is declared, and a limit with the same options and settings in another place. */
+/** The place of a limit, and a limit with the same options and settings in another place. */
 export interface PlaceLikeAnother extends LimitPlace {
   readonly like?: LimitTerms;
 }
 
-/** The terms of one limit: how it decides, and what identifies its counters. */
+/** The terms of one limit, which determine its decisions and identify its counters. */
 export abstract class LimitTerms {
-  /** Its name, the default one included. */
+  /** Its name, which may be the default one. */
   readonly name: string;
   /** The namespace of its counters; empty if its name alone identifies them. */
   readonly namespace: string;
-  /** How it decides. */
+  /** The algorithm that decides. */
   readonly algorithm: Algorithm;
-  /** The parameters of its algorithm, by which stores decide. */
+  /** The parameters of its algorithm that stores use to decide. */
   readonly parameters: Parameters;
-  /** The parameters that the user declared: a feature may have all instances decide by others. */
+  /** The parameters that the user declared. A feature may make all instances decide with others. */
   readonly declared: Parameters;
-  /** Evaluated, counted and reported, but never a reason to refuse. */
+  /** Evaluated, counted and reported, but never a reason to reject. */
   readonly shadow: boolean;
-  /** Not checked at all: its callers let everything pass. Its counters stay as they are. */
+  /** Not checked at all: its callers let everything pass. Its counters stay unchanged. */
   readonly off: boolean;
-  /** It is near once this many units are used. */
+  /** A counter is near its limit once this number of units is used. */
   readonly nearFrom: number;
-  /** What happens while its store fails. */
+  /** The fallback while its store fails. */
   readonly onStoreError: OnStoreError;
-  /** What happens to units left under another quota; without it, the algorithm decides. */
+  /** The treatment of units that are left under another quota; if undefined, the algorithm decides. */
   readonly carry: CarryOver | undefined;
-  /** Microseconds for which it blocks a refused key, for the first offence if there are steps; 0 for no block. */
+  /** The microseconds for which it blocks a rejected key, for the first offence if there are steps; 0 for no block. */
   readonly blockFor: number;
-  /** Whether tries during a block prolong it. */
+  /** True if attempts during a block extend it. */
   readonly strikes: boolean;
-  /** Whether tries that it refuses count, too. */
+  /** True if rejected attempts also count. */
   readonly countsRefused: boolean;
   /** The steps of its blocks, if they have any. */
   readonly escalation: Escalation | undefined;
-  /** Its refusals may be remembered until their wait is over. */
+  /** True if its rejections may be cached until their wait is over. */
   readonly remembersRefusals: boolean;
-  /** Counted by each instance of the app for itself, in process. */
+  /** Counted by each instance of the app separately, in process. */
   readonly instance: boolean;
-  /** The number of Redis replicas that confirm what is charged. Each check reads it. */
+  /** The number of Redis replicas that confirm charges. It is read by each check. */
   readonly replicas: number;
-  /** Whether it is a candidate. */
+  /** True if it is a candidate. */
   readonly isCandidate: boolean;
   /**
    * Identifies its counters among those of all limits: namespaces contain no colons, a code is two letters, followed by one more
    * for a candidate, and a generation is digits.
    */
   readonly id: string;
-  /** @internal What keeps units that are reserved at an estimate; `undefined` if they cannot be. Each check reads it. */
+  /** @internal Stores units that are reserved as an estimate; `undefined` if that isn't possible. It is read by each check. */
   readonly estimates: Estimates | undefined;
-  /** @internal Its features; `undefined` if it has none. Each check reads it. */
+  /** @internal Its features; `undefined` if it has none. It is read by each check. */
   readonly features: readonly LimitFeature[] | undefined;
-  /** Identifies what features keep of it among that of all limits. It stays the same when counters are reset or the algorithm changes. */
+  /** Identifies the data of its features among that of all limits. It stays the same when counters are reset or the algorithm changes. */
   readonly recordId: string;
-  /** Whether it learns how much fits. Each check reads it. */
+  /** True if it learns its limit. It is read by each check. */
   readonly adapts: boolean;
-  /** The name of the limit within whose counters its own are; `undefined` if there is none. */
+  /** The name of its parent; `undefined` if it isn't nested. */
   readonly parent: string | undefined;
-  /** @internal Decides which entries of its checks fit; `undefined` if it decides alone. Each check reads it. */
+  /** @internal Decides which entries of its checks fit; `undefined` if it decides alone. It is read by each check. */
   readonly together: DecidesTogether | undefined;
-  /** The most units of its quota that features withhold from a check. */
+  /** The maximum number of units of its quota that features withhold from a check. */
   readonly withholds: number;
-  /** Whether how much fits at once differs between windows. Each check reads it. */
+  /** True if the number of units that fit at once differs between windows. It is read by each check. */
   readonly varies: boolean;
-  /** Whether it takes credits. Each check reads it. */
+  /** True if it accepts credits. It is read by each check. */
   readonly takesCredits: boolean;
-  /** Whether clients learn nothing of it. */
+  /** True if it is hidden from clients. */
   readonly hidden: boolean;
-  /** Whether its refusals say nothing of when to come back. */
+  /** True if its rejections don't report when to retry. */
   readonly withoutRetryAfter: boolean;
-  /** What is called with its decisions; `undefined` if nothing is. */
+  /** The hooks that are called with its decisions; `undefined` if there are none. */
   readonly hooks: object | undefined;
   /** Its `id` without the generation. */
   readonly lineage: string;
-  /** All other options, without a prototype, to which other code may have written. */
+  /** All other settings. The object has no prototype, because other code may have extended `Object.prototype`. */
   protected readonly settings: LimitSettings;
-  /** Where it is declared, for messages. Limits in different places share their settings. */
+  /** The place of its declaration, for messages. Limits in different places share their settings. */
   protected readonly location: string;
-  /** How it decides by its options alone. Limits in different places share that. */
+  /** The result of reading its options. Limits in different places share it. */
   protected readonly reading: OptionsReading;
 
   constructor(
@@ -131,7 +131,7 @@ export abstract class LimitTerms {
     given: LimitSettings,
     place?: PlaceLikeAnother,
   ) {
-    // Without a prototype, to which other code may have written. Settings of another limit have none.
+    // Has no prototype, because other code may have extended `Object.prototype`. Settings of another limit already have none.
     const isShared = Object.getPrototypeOf(given) === null;
     const settings = isShared ? given : bare(given);
     const { location, namespace = '', like }: PlaceLikeAnother = place ?? settings;
@@ -147,7 +147,7 @@ export abstract class LimitTerms {
     this.namespace = namespace;
     const counted = this.namespace.replaceAll(SEPARATORS, encodeURIComponent);
     this.recordId = `${counted}:${this.name}`;
-    // One of equal limits has features if the others have.
+    // A limit has features if an equal one in another place has.
     const isBare = like !== undefined && like.features === undefined;
     this.features = isBare ? undefined : featuresOf(this, settings, location);
     this.parameters = this.declared;
@@ -168,22 +168,22 @@ export abstract class LimitTerms {
     }
     this.adapts = algorithm.adapting !== undefined;
     this.off = settings.off ?? false;
-    // A limit that is not asked refuses nothing.
+    // A limit that isn't checked never rejects.
     this.shadow = shadow || this.off;
     this.nearFrom = like === undefined ? this.nearFromOf(this.quota) : like.nearFrom;
     this.onStoreError = settings.onStoreError ?? 'local';
     this.strikes = settings.strikes ?? false;
     this.escalation = settings.escalation;
     this.blockFor = settings.escalation?.steps[0] ?? settings.blockFor ?? 0;
-    // A block forgets what was counted.
+    // A block resets the counter.
     this.countsRefused = settings.countsRefused === true && algorithm.beyond === true && this.blockFor === 0;
     this.varies = algorithm.varying !== undefined;
     this.takesCredits = algorithm.varying?.takesCredits(this.declared) ?? false;
-    // What was used under another quota remains used in a variant, and so do the units of a plan.
+    // In a variant, and with the units of a plan, units that were used under another quota stay used.
     this.carry = countsOtherwise || this.varies ? undefined : settings.carry;
     this.remembersRefusals =
       settings.remembersRefusals === true &&
-      // Each try has to reach the counter.
+      // Each attempt has to reach the counter.
       !this.strikes &&
       !this.countsRefused &&
       !issuesTickets(algorithm) &&
@@ -202,24 +202,24 @@ export abstract class LimitTerms {
     this.id = generation > 0 ? `${this.lineage}.${generation}` : this.lineage;
   }
 
-  /** The option that gives its windows more than their quota; `undefined` if there is none. */
+  /** The option that gives its windows more units than the quota; `undefined` if there is none. */
   get planOption(): 'credits' | 'rollover' | undefined {
     if (this.varies) return this.takesCredits ? 'credits' : 'rollover';
     return undefined;
   }
 
-  /** Whether it refuses, only reports, or is not asked. */
+  /** Its mode: it rejects, only reports, or is off. */
   get mode(): LimitMode {
     if (this.off) return 'off';
     return this.shadow ? 'shadow' : 'enforce';
   }
 
-  /** The most units that can be allowed at once. */
+  /** The maximum number of units that can be allowed at once. */
   get quota(): number {
     return this.parameters.quota;
   }
 
-  /** What its units are called, if they have a name. */
+  /** The name of its units, if they have one. */
   get unit(): string | undefined {
     return this.settings.unit;
   }
@@ -229,7 +229,7 @@ export abstract class LimitTerms {
     return this.settings.bytesPerUnit;
   }
 
-  /** From how many used units of a quota it is near. */
+  /** The number of used units of a quota from which a counter is near its limit. */
   protected nearFromOf(quota: number): number {
     return unitsOf(this.settings.nearLimit ?? NEAR_LIMIT, quota);
   }
@@ -240,7 +240,7 @@ export abstract class LimitTerms {
   }
 
   /**
-   * Milliseconds in which the quota always fits again: a client that sends no more in any period of that length is never refused.
+   * The milliseconds after which the full quota always fits again: a client that sends no more per period of this length is never rejected.
    */
   paceMs(nowMs: number): number {
     const { algorithm, declared } = this;

@@ -4,21 +4,20 @@ import { holdMessages } from '../errors/messages/hold.js';
 /** The decimal places of a micro-unit. */
 const DIGITS = 6;
 const AMOUNT = /^(\d{1,16})(?:\.(\d{1,6})0*)?$/;
-/** From here on, numbers are more than a micro-unit apart, so one with a fraction may stand for several amounts. */
+/** From here on, consecutive numbers differ by more than a micro-unit, so a number with a fraction may represent several amounts. */
 const COARSE = 2 ** 33;
 const currencies = new Set(Intl.supportedValuesOf('currency'));
 
 /**
- * Converts an amount of money to micro-units, millionths of the currency's main unit: `money('0.12', 'EUR')` is 120,000.
- * Currencies are not distinguished: a limit counts in a single one. Throws `RateLimitArgumentError` if the result is not a whole
- * number of micro-units.
+ * Converts an amount of money to micro-units, millionths of the currency's main unit: `money('0.12', 'EUR')` is 120,000. Currencies are not
+ * distinguished, so a limit should only use one. Throws `RateLimitArgumentError` if the result is not a whole number of micro-units.
  *
  * @param amount a decimal number >= 0, as text or as a number, with at most six decimal places
  * @param currency an ISO 4217 code, such as `'JPY'`
  */
 export function money(amount: number | string, currency: string): number {
   if (!currencies.has(currency)) throw new RateLimitArgumentError(holdMessages.wrongCurrency(currency));
-  // A number is read as it is written: 0.12 is 0.12, not its binary approximation.
+  // A number is read as it is printed: 0.12 is exactly 0.12, not its binary approximation.
   const read = typeof amount === 'number' || typeof amount === 'string' ? AMOUNT.exec(String(amount)) : null;
   const micros = read === null ? NaN : Number(read[1]! + (read[2] ?? '').padEnd(DIGITS, '0'));
   const isVague = typeof amount === 'number' && amount > COARSE && !Number.isInteger(amount);
@@ -27,22 +26,22 @@ export function money(amount: number | string, currency: string): number {
   return micros;
 }
 
-/** Whether a text is the code of a currency. */
+/** Returns true if a text is the code of a currency. */
 export function isCurrency(code: string): boolean {
   return currencies.has(code);
 }
 
-/** Dollars in micro-units: `usd(0.12)` is 120,000. Throws as `money` does. */
+/** Dollars in micro-units: `usd(0.12)` is 120,000. Throws like `money`. */
 export function usd(amount: number | string): number {
   return money(amount, 'USD');
 }
 
-/** Euros in micro-units: `eur(0.12)` is 120,000. Throws as `money` does. */
+/** Euros in micro-units: `eur(0.12)` is 120,000. Throws like `money`. */
 export function eur(amount: number | string): number {
   return money(amount, 'EUR');
 }
 
-/** Pounds in micro-units: `gbp(0.12)` is 120,000. Throws as `money` does. */
+/** Pounds in micro-units: `gbp(0.12)` is 120,000. Throws like `money`. */
 export function gbp(amount: number | string): number {
   return money(amount, 'GBP');
 }

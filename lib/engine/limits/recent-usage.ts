@@ -1,16 +1,16 @@
-/** The units that a key was charged lately, by a limit with `usage`. */
+/** The units that a limit with `usage` recently charged a key. */
 export interface RecentUsage {
   /** The time zone of the days. */
   readonly timezone: string;
-  /** The first day that was read: 29 days ago, or the oldest one that is kept. */
+  /** The first day that was read: 29 days ago, or the oldest one that is stored. */
   readonly since: string;
   /** The days with any units, the oldest first. */
   readonly days: readonly {
     /** Such as `'2026-11-22'`. */
     readonly day: string;
-    /** Units that were charged and not given back. */
+    /** The units that were charged, minus refunds. */
     readonly units: number;
   }[];
-  /** Nothing is recorded of this key, and the limit left out keys beyond its `maxKeys`: it may be one of them. */
+  /** `true` if nothing is recorded for this key although the limit is at its `maxKeys`, so the key may have been left out. */
   readonly leftOut?: true;
 }

@@ -1,13 +1,13 @@
-/** What a region holds of a counter, as the home knows it from its last call. */
+/** The units that a region holds of a counter, according to the region's last call to its home region. */
 export interface RegionHolding {
   /** Its name. */
   readonly region: string;
-  /** Units that it held when it called last for this key; some may have been used since. */
+  /** The units that it held at its last call for this key. Some may have been used since. */
   readonly held: number;
-  /** Units that it was granted in the window of then, and has not given back. Only windows have such a count. */
+  /** The units that it was granted in the window of that call, minus those that it returned. Only windows have this number. */
   readonly granted: number;
-  /** Milliseconds since it called for this key; absent if it has not, or it is no longer known. */
+  /** The milliseconds since it called for this key; absent if it has not, or the home region no longer knows it. */
   readonly ageMs?: number;
-  /** Milliseconds since it called for any key. */
+  /** The milliseconds since it called for any key. */
   readonly seenMs?: number;
 }

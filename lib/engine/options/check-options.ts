@@ -15,7 +15,7 @@ import {
 } from './option-row.js';
 import { givenOptions, isObject } from './values.js';
 
-/** The result of `readOptions`: `undefined` for an option that was not given and has no default. */
+/** The result of `readOptions`: `undefined` for an option that was not set and has no default. */
 export type ReadOptions<Rows> = {
   readonly [Option in keyof Rows]: Rows[Option] extends OptionRow<infer T>
     ? Rows[Option] extends { readonly required: true } | { readonly default: unknown }
@@ -24,7 +24,7 @@ export type ReadOptions<Rows> = {
     : never;
 };
 
-/** Refuses unknown options. `ownerOf` says what an option belongs to that is known in another place. */
+/** Throws for unknown options. `ownerOf` returns the owner of an option that is known in another place. */
 export function refuseUnknown(
   location: string,
   given: object,
@@ -39,30 +39,30 @@ export function refuseUnknown(
   }
 }
 
-/** Refuses a value that is missing or wrong. */
+/** Throws for a missing or invalid value. */
 export function checkValue(location: string, option: string, value: unknown, kind: OptionKind): void {
   if (value === undefined) throw new RateLimitConfigError(messages.missingOption(location, option, kind.expected));
   const { each, options } = ownKind(kind);
   if (each !== undefined && Array.isArray(value)) {
-    // Including the holes of a list.
+    // This includes the holes of a sparse list.
     for (const [index, item] of value.entries()) checkValue(location, `${option}[${index}]`, item, each);
   } else if (options !== undefined && isObject(value)) checkOptions(`${location}.${option}`, value, options);
   if (!kind.isValid(value))
     throw new RateLimitConfigError(messages.wrongOption(location, option, value, kind.expected));
 }
 
-/** Refuses unknown options, those that are missing, and wrong values. */
+/** Throws for unknown, missing and invalid options. */
 export function checkOptions(location: string, given: object, rows: OptionRows): void {
   refuseUnknown(location, given, listsOf(rows).names);
   checkGiven(location, given, rows);
 }
 
-/** The given options of some rows, without what other code wrote to `Object.prototype`. */
+/** The given options of some rows, without properties that other code added to `Object.prototype`. */
 function ownOptions(given: object, rows: OptionRows): Readonly<Record<string, unknown>> {
   return givenOptions(given as Record<string, unknown>, listsOf(rows).names);
 }
 
-/** Refuses options that are missing, and wrong values. */
+/** Throws for missing and invalid options. */
 export function checkGiven(location: string, given: object, rows: OptionRows): void {
   const values = ownOptions(given, rows);
   for (const [option, { kind, required }] of listsOf(rows).all) {
@@ -71,8 +71,8 @@ export function checkGiven(location: string, given: object, rows: OptionRows): v
 }
 
 /**
- * Refuses options that exclude each other, and those that need others. A default counts as if it was given.
- * @param mayBeElsewhere whether a needed option may be given elsewhere; by default all options are given
+ * Throws for options that exclude each other, and for those that need others. A default counts as if it was set.
+ * @param mayBeElsewhere true if a needed option may be set elsewhere; by default all options are given
  */
 export function checkTogether(
   location: string,

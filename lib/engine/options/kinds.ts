@@ -111,12 +111,12 @@ export function object(
   };
 }
 
-/** Values that only code can give. */
+/** Values that are only possible in code. */
 export function inCode<T>({ schema: _, ...kind }: OptionKind<T>): OptionKind<T> {
   return kind;
 }
 
-/** A function in code, and no class: that cannot be called. */
+/** A function in code, but not a class, which cannot be called. */
 export function callable(expected: string): OptionKind<never> {
   return { expected, isValid: isCallable };
 }
@@ -126,7 +126,7 @@ export function callableOrClass(expected: string): OptionKind<never> {
   return { expected, isValid: (value) => typeof value === 'function' };
 }
 
-/** In code a value or a function, as data a value. */
+/** A value, or in code also a function. */
 export function orFunction<T>(kind: OptionKind<T>, expected: string): OptionKind {
   return {
     ...kind,
@@ -136,7 +136,7 @@ export function orFunction<T>(kind: OptionKind<T>, expected: string): OptionKind
   };
 }
 
-/** Values that only a later step can read in code. */
+/** Values in code that only a later step can read. */
 export function readLater(data: OptionKind): OptionKind {
   return { expected: data.expected, isValid: () => true, data };
 }

@@ -12,8 +12,8 @@ const HALF_AN_HOUR = 1800;
 const MONTH_AND_YEAR: readonly number[] = [2_592_000, 31_536_000];
 
 /**
- * True if a long duration looks like seconds: a whole number below 1000, or the seconds of half an hour, an hour, a day or several of
- * them, unless it's also a number of whole seconds in milliseconds.
+ * Returns true if a long duration looks like seconds: a whole number below 1000, or the seconds of half an hour, one or more hours or days,
+ * unless it's also a number of whole seconds in milliseconds.
  */
 export function isLikelySeconds(value: unknown): value is number {
   if (isBelowSecond(value)) return true;
@@ -21,12 +21,12 @@ export function isLikelySeconds(value: unknown): value is number {
   return (value % HALF_AN_HOUR === 0 && value % 1000 > 0) || MONTH_AND_YEAR.includes(value);
 }
 
-/** The same for a duration that is often a second or two, such as a timeout: 1800 and 3600 are milliseconds there. */
+/** The same for a duration that is often a second or two, such as a timeout: there, 1800 and 3600 are taken for milliseconds. */
 export function isBelowSecond(value: unknown): value is number {
   return typeof value === 'number' && Number.isInteger(value) && value > 0 && value < 1000;
 }
 
-/** The long durations among some options, and among the options of these, that are most likely meant as seconds. */
+/** The long durations among some options, including nested ones, that are most likely meant as seconds. */
 export function likelySeconds(given: object, rows: OptionRows, parent = ''): LikelySeconds[] {
   const { names, timed } = listsOf(rows);
   const values = givenOptions(given as Record<string, unknown>, names);

@@ -3,8 +3,8 @@ import { optionMessages } from '../errors/messages/options.js';
 import { editsBetween } from '../util/nearest.js';
 
 /**
- * Refuses members of an instance of the app that are almost an optional one, which it lacks. Its class may have any other members of
- * its own. Throws `RateLimitConfigError`.
+ * Throws `RateLimitConfigError` if an instance of the app has a member whose name is almost that of an optional one, and lacks that one.
+ * All other members are allowed.
  */
 export function refuseMisspelt(location: string, instance: object, optional: readonly string[]): void {
   const lacking = optional.filter((member) => !(member in instance));
@@ -16,15 +16,15 @@ export function refuseMisspelt(location: string, instance: object, optional: rea
   }
 }
 
-/** Whether one letter is missing, added, replaced or swapped, or letters differ only in case. */
+/** Returns true if one letter is missing, added, replaced or swapped, or letters differ only in case. */
 function isAlmost(member: string, known: string): boolean {
   if (member.toLowerCase() === known.toLowerCase()) return true;
-  // Many short words are one letter from another: `ttl` and `tls` are, too.
+  // Many short words are only one letter apart, for example `ttl` and `tls`.
   const isReplaced = member.length === known.length && Array.from(member).some((letter) => !known.includes(letter));
   return editsBetween(member, known) === 1 && !(isReplaced && known.length < 5);
 }
 
-/** The names of its own members, and of those of its classes. */
+/** The names of an instance's own members, and of those of its classes. */
 function membersOf(instance: object): string[] {
   const members: string[] = [];
   for (

@@ -3,25 +3,25 @@ import { show } from '../errors/wording.js';
 /** A JSON Schema. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** The values that an option takes: for its checks, its messages and its JSON Schema. */
+/** The values that an option accepts: for its checks, its messages and its JSON Schema. */
 export interface OptionKind<T = unknown> {
-  /** The values that it accepts, for messages: `a whole number >= 1`. */
+  /** A description of the accepted values, for messages: `a whole number >= 1`. */
   readonly expected: string;
-  /** Whether a value is right. For an object or a list it checks the whole, after each of its parts. */
+  /** Returns true if a value is valid. For an object or a list it checks the whole, after each of its parts. */
   readonly isValid: (value: unknown) => boolean;
-  /** Converts a right value to what the library works with; by default the value itself. */
+  /** Converts a valid value to the form that the library uses; by default the value itself. */
   readonly read?: (value: unknown) => T;
-  /** Its JSON Schema, without that of its `options`. Without it, and without `data`, only code can give a value. */
+  /** Its JSON Schema, without that of its `options`. Without it, and without `data`, a value is only possible in code. */
   readonly schema?: JsonSchema;
-  /** What it takes as data, in policies, if that differs from code. */
+  /** The kind of its values as data, in policies, if that differs from code. */
   readonly data?: OptionKind;
   /** The options of an object. */
   readonly options?: OptionRows;
-  /** What it may be instead of an object of `options`. */
+  /** The kind of values that it accepts instead of an object of `options`. */
   readonly or?: OptionKind;
-  /** Whether an object of `options` may have none of them. */
+  /** True if an object of `options` may be empty. */
   readonly mayBeEmpty?: true;
-  /** Whether it is an object of an algorithm's options. */
+  /** True if it is an object of an algorithm's options. */
   readonly isOfAlgorithm?: true;
   /** The kind of each value of an object with any names. */
   readonly named?: OptionKind;
@@ -29,12 +29,12 @@ export interface OptionKind<T = unknown> {
   readonly each?: OptionKind;
 }
 
-/** What an option takes as data; `undefined` if only code can give it. */
+/** The kind of an option's values as data; `undefined` if it is only possible in code. */
 export function dataOf(kind: OptionKind): OptionKind | undefined {
   return kind.data ?? (kind.schema === undefined ? undefined : kind);
 }
 
-/** The parts of an algorithm that determine whether it can have an option. */
+/** The parts of an algorithm that determine if it supports an option. */
 export interface Able {
   readonly adapting?: unknown;
   readonly beyond?: unknown;
@@ -47,17 +47,17 @@ export interface Able {
 /** Another option that an option excludes. */
 export interface Exclusion {
   readonly option: string;
-  /** Only if it has this value. */
+  /** Only excluded with this value. */
   readonly value?: unknown;
-  /** Only if it is a function. */
+  /** Only excluded if it is a function. */
   readonly asFunction?: true;
-  /** What to do instead, for messages. */
+  /** The alternative, for messages. */
   readonly expected?: string;
 }
 
 /**
- * Everything about an option. Its checks and their messages, policies and their JSON Schema, the command line and the tables of
- * the docs are derived from this.
+ * The complete definition of an option. Its checks and their messages, policies and their JSON Schema, the command line and the tables of
+ * the docs are derived from it.
  */
 export interface OptionRow<T = unknown> {
   readonly kind: OptionKind<T>;
@@ -67,41 +67,44 @@ export interface OptionRow<T = unknown> {
   readonly default?: unknown;
   /** Its default in words, if that is not a single value. */
   readonly usual?: string;
-  /** Whether a limit must have it. */
+  /** True if a limit must have it. */
   readonly required?: true;
-  /** The algorithms whose limits must have it, if others need not. */
+  /** The algorithms whose limits must have it, if it is optional for others. */
   readonly requiredFor?: (algorithm: Able) => boolean;
-  /** The algorithms that can have it; by default all. */
+  /** The algorithms that support it; by default all. */
   readonly for?: (algorithm: Able) => boolean;
-  /** Why others cannot, for messages. */
+  /** The reason why others don't, for messages. */
   readonly because?: string;
-  /** Whether the module's `defaults` can have it, so that limits take it over: those of all algorithms, or of some. */
+  /** True if the module's `defaults` can contain it, so that limits of all algorithms, or of some, inherit it. */
   readonly inDefaults?: true | ((algorithm: Able) => boolean);
   /**
-   * How it can change while an app runs: by a version of the policy; also by `setRate` and for single keys; or by `setMode`. By
-   * default it cannot. An algorithm's own options change with the rate.
+   * The way in which it can change at run time: through a version of the policy; also through `setRate` and for single keys; or through
+   * `setMode`. By default it cannot. An algorithm's own options change with the rate.
    */
   readonly live?: 'policy' | 'rate' | 'mode';
-  /** Whether a limit of the command line can have it. */
+  /** True if a limit on the command line can have it. */
   readonly onCommandLine?: true;
-  /** Whether only a limit with a name everywhere can have it: code finds what it keeps by the name. */
+  /** True if it requires a limit whose name is the same everywhere, because code finds its data by the name. */
   readonly needsName?: true;
-  /** Whether it is a duration of seconds or more: a whole number below 1000 is most likely meant as seconds. */
+  /** True if it is a duration of seconds or more, so that a whole number below 1000 is most likely meant as seconds. */
   readonly isLong?: true;
   /** The options that it excludes. */
   readonly excludes?: readonly (string | Exclusion)[];
-  /** The options that it needs, and what these are. */
+  /** The options that it needs, with a description of each. */
   readonly needs?: Readonly<Record<string, string>>;
 }
 
 export type OptionRows = Readonly<Record<string, OptionRow>>;
 
-/** Its default in words; `undefined` if there is nothing to say. */
+/** Its default in words; `undefined` if it has none. */
 export function usualOf({ default: value, usual }: OptionRow): string | undefined {
   return usual ?? (value === undefined ? undefined : show(value));
 }
 
-/** Parts that a row leaves out are its own, so that none is read from `Object.prototype`, to which other code may have written. */
+/**
+ * The parts that a row leaves out are set to `undefined`, so that they aren't read from `Object.prototype`, which other code may have
+ * extended.
+ */
 const ABSENT = {
   default: undefined,
   required: undefined,
@@ -113,7 +116,7 @@ const ABSENT = {
 };
 const NO_PARTS = { read: undefined, each: undefined, options: undefined };
 
-/** Rows and kinds with all of their parts: these do not change, so each is made once. */
+/** Rows and kinds with all of their parts. They are constant, so each is created once. */
 const COMPLETE = new WeakMap<object, object>();
 
 function complete<T extends object>(parts: T, absent: object): T {
@@ -124,17 +127,17 @@ function complete<T extends object>(parts: T, absent: object): T {
   return whole;
 }
 
-/** A row, without what other code wrote to `Object.prototype`. */
+/** A row without properties that other code added to `Object.prototype`. */
 export function ownRow(row: OptionRow): OptionRow {
   return complete(row, ABSENT);
 }
 
-/** A kind, without what other code wrote to `Object.prototype`. */
+/** A kind without properties that other code added to `Object.prototype`. */
 export function ownKind<T>(kind: OptionKind<T>): OptionKind<T> {
   return complete(kind, NO_PARTS);
 }
 
-/** Rows, each without what other code wrote to `Object.prototype`. */
+/** Rows without properties that other code added to `Object.prototype`. */
 export function ownRows(rows: OptionRows): OptionRows {
   const known = COMPLETE.get(rows) as OptionRows | undefined;
   if (known !== undefined) return known;

@@ -2,24 +2,24 @@ import ms from 'ms';
 import { bare } from '../util/objects.js';
 
 /**
- * A length of time: a number of milliseconds, or a string of a number and a unit, such as `'250ms'`, `'10s'`, `'1.5h'` or `'1 week'`.
- * The units are `ms`, `s`, `m` (minutes), `h`, `d`, `w` and `y` (365.25 days), and their English names; upper and lower case are alike. A
- * string without a unit, such as `'60'`, is refused: it would mean milliseconds, and often seconds are meant. `'1M'` is refused as well:
- * `M` is the month of date formats, whose length varies.
+ * A length of time: a number of milliseconds, or a string of a number and a unit, such as `'250ms'`, `'10s'`, `'1.5h'` or `'1 week'`. The
+ * units are `ms`, `s`, `m` (minutes), `h`, `d`, `w` and `y` (365.25 days), and their English names, in upper or lower case. A string
+ * without a unit, such as `'60'`, is an error: it would mean milliseconds, but is often meant as seconds. `'1M'` is also an error, because
+ * `M` is the month in date formats, and months differ in length.
  */
 export type Duration = number | string;
 
 /** The units of a duration, for messages. */
 export const DURATION_UNITS = '(units: ms, s, m, h, d, w, y)';
-/** What a duration looks like, for messages. */
+/** The expected form of a duration, for messages. */
 export const DURATION_FORM = `milliseconds or a duration such as '250ms', '10s', '1m' ${DURATION_UNITS}`;
 
-/** The longest interval: a year of 365.25 days, as the `ms` package has it, in milliseconds. */
+/** The maximum interval in milliseconds: a year of 365.25 days, like in the `ms` package. */
 export const MAX_INTERVAL_MS = ms('1y');
 
 /**
- * The options that an object has itself or through its class, but not those that every object has: other code may have let an
- * attacker write to `Object.prototype`.
+ * The options that an object has itself or through its class, but not those of `Object.prototype`, which other code may have let an
+ * attacker extend.
  */
 export function givenOptions<T extends object>(options: T, known: readonly (keyof T)[]): T {
   const given = bare({}) as T;
@@ -35,12 +35,12 @@ export function givenOptions<T extends object>(options: T, known: readonly (keyo
   return given;
 }
 
-/** The value, `null` included, or `other` if it is `undefined`. */
+/** Returns the value, which may be `null`, or `other` if it is `undefined`. */
 export function orElse<T>(value: T | undefined, other: T): T {
   return value === undefined ? other : value;
 }
 
-/** Whether a value is an object, and not a list. */
+/** Returns true if a value is an object, but not a list. */
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
@@ -50,21 +50,21 @@ export function showDuration(value: Duration): string {
   return typeof value === 'number' ? `${value}ms` : value.replaceAll(/\s+/g, '');
 }
 
-/** What each text of a duration ends with: without a unit `ms` would read milliseconds. */
+/** Every duration in text form ends with a unit. Otherwise `ms` would read it as milliseconds. */
 const WITH_UNIT = /[a-z]$/i;
-/** `ms` would read minutes. */
+/** `ms` would read these as minutes. */
 const IN_MONTHS = /[^A-Za-z]M$/;
 
-/** True if the unit of a text is the month of date formats. */
+/** Returns true if the unit of a text is the month in date formats. */
 export function isInMonths(value: unknown): boolean {
   return typeof value === 'string' && IN_MONTHS.test(value);
 }
 
-/** A number without a unit, short enough to repeat it. */
+/** A number without a unit, short enough to be repeated in a message. */
 const WITHOUT_UNIT = /^\s*[\d.]{1,12}(?:e\d{1,2})?\s*$/i;
 const MONTHS = /^\s*[\d.]+\s*(?:mo|mos|mon|month|months)\s*$/i;
 
-/** What to write in place of a text that is almost a duration, to put behind a message; empty for anything else. */
+/** A suggestion for a text that is almost a duration, to append to a message; empty for anything else. */
 export function durationHint(got: unknown): string {
   if (typeof got !== 'string') return '';
   const month = "for a month '30d' or the algorithm 'calendar-window' with period: 'month'";

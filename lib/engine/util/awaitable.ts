@@ -1,13 +1,13 @@
-/** A value, or a promise of it. A value that is already there is not awaited. */
+/** A value, or a promise of it. An available value is used without awaiting it. */
 export type Awaitable<T> = T | Promise<T>;
 
-/** Continues with a value: at once if it is already there. */
+/** Continues with a value: synchronously if it isn't a promise. */
 export function andThen<T, R>(value: Awaitable<T>, map: (value: T) => Awaitable<R>): Awaitable<R> {
-  // Thenables need not return a promise from `then`.
+  // The `then` of a thenable may return anything, even something that isn't a promise.
   return isPromise(value) ? Promise.resolve(value).then(map) : map(value);
 }
 
-/** Maps all items: synchronously if all results are already there. No rejection goes unhandled. */
+/** Maps all items: synchronously if no result is a promise. All rejections are handled. */
 export function mapAll<T, R>(items: readonly T[], map: (item: T) => Awaitable<R>): Awaitable<R[]> {
   let isAsync = false;
   const results = items.map((item) => {
@@ -23,7 +23,7 @@ export function mapAll<T, R>(items: readonly T[], map: (item: T) => Awaitable<R>
   return isAsync ? Promise.all(results) : (results as R[]);
 }
 
-/** Whether a value has to be awaited. */
+/** Returns true if a value has to be awaited. */
 export function isPromise<T>(value: Awaitable<T>): value is Promise<T> {
   return typeof value === 'object' || typeof value === 'function'
     ? typeof (value as Partial<Promise<T>> | null)?.then === 'function'

@@ -8,7 +8,7 @@ export class BoundedMap<E extends Kept> {
   private readonly entries = new SplitMap<E>();
   private readonly order: RecencyList<E>;
 
-  /** `onEvicted` is called with each entry that is evicted. */
+  /** `onEvicted` is called with each evicted entry. */
   constructor(maxKeys: number, maxBytes: number, onEvicted?: (entry: E) => void) {
     this.order = new RecencyList(maxKeys, maxBytes, (entry) => {
       this.entries.delete(entry.key);

@@ -5,7 +5,7 @@ interface Expiry<T> {
   readonly value: T;
 }
 
-/** The most outdated times of replaced values to keep. */
+/** The maximum number of outdated times of replaced values. */
 const MOST_STALE = 1000;
 
 /** Values ordered by the time at which they expire. */
@@ -32,9 +32,7 @@ export class ExpiryQueue<T> {
     return expired;
   }
 
-  /**
-   * Drops the times of replaced values once there are too many; `expiries` lists the current ones, of which there are `values`.
-   */
+  /** Removes the times of replaced values once there are too many. `expiries` lists the current ones, `values` is their number. */
   dropStale(values: number, expiries: () => Iterable<readonly [at: number, value: T]>): void {
     if (this.size <= 2 * values + MOST_STALE) return;
     this.clear();

@@ -1,4 +1,4 @@
-// How figures are written: by the console, by the program, and by the playground.
+// The formats of numbers in the console, in the command line and in the playground.
 
 const WHOLE = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
 const SHORT = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
@@ -9,20 +9,20 @@ export function whole(value: number): string {
   return WHOLE.format(value);
 }
 
-/** Units of a limit: `1,200 tokens`, `1 token`; millionths of a currency as money, `$0.50`. */
+/** Units of a limit: `1,200 tokens`, `1 token`. Millionths of a currency are shown as money, `$0.50`. */
 export function amount(units: number, unit?: string): string {
   if (unit === undefined) return whole(units);
   return CURRENCY.test(unit) ? money(units / MICROS, unit) : `${whole(units)}${SPACE}${units === 1 ? one(unit) : unit}`;
 }
 
-/** The same where nothing else says what is counted: units without a name are units. */
+/** The same for places where nothing else shows what is counted: units without a name are called units. */
 export function units(count: number, unit?: string): string {
   return unit === undefined ? plural(count, 'unit') : amount(count, unit);
 }
 
 /**
- * One of what a user has named in plural. The last `s` is left out only where that is regular: behind a consonant, a vowel and
- * `y`, or an `e` that belongs to the word. All other names stay as they are, such as `data`, `queries`, `GB` and `series`.
+ * The singular of a plural that a user has chosen. The last `s` is removed only if the plural is regular: after a consonant, a vowel and
+ * `y`, or an `e` that belongs to the word. All other names stay unchanged, such as `data`, `queries`, `GB` and `series`.
  */
 function one(unit: string): string {
   return REGULAR.test(unit) && !IRREGULAR.test(unit) ? unit.slice(0, -1) : unit;
@@ -30,13 +30,13 @@ function one(unit: string): string {
 
 /** `tokens`, `API calls`, `images`, `GPU-days`; and abbreviations such as `GPUs`. */
 const REGULAR = /(?:(?:^|[ -])[A-Za-z][a-z]*(?:[a-z][bcdfghklmnprtw]|[aeo]y|[a-z][bcdfgklmnprtu]e)|[A-Z]{2})s$/;
-/** Words that end so without being regular plurals, or whose plural ends in more than an `s`. */
+/** Words with such an ending that aren't regular plurals, or whose plural adds more than an `s`. */
 const IRREGULAR = /(?:^|[ -])(?:lens|means|corps|temps|\w*(?:news|bps|iops|ics|ices))$/i;
 
 const CURRENCY = /^[A-Z]{3}$/;
 const MICROS = 1_000_000;
 
-/** Cents where there are whole ones, else all that is there. */
+/** With the currency's usual decimals if these are exact, otherwise with up to six. */
 function money(value: number, currency: string): string {
   const form = new Intl.NumberFormat('en', { style: 'currency', currency });
   const digits = form.resolvedOptions().maximumFractionDigits ?? 2;
@@ -57,7 +57,7 @@ export function percent(part: number, all: number): string {
   if (all === 0 || part === 0) return '0%';
   const share = (100 * part) / all;
   if (share < 0.1) return '<\u202f0.1%';
-  // Anything less than all is never shown as 100 %.
+  // A part that is less than all is never shown as 100 %.
   return `${(share < 99.95 || part >= all ? share : 99.9).toFixed(share < 10 || share > 99 ? 1 : 0).replace(/\.0$/, '')}%`;
 }
 
@@ -116,7 +116,7 @@ export function plural(count: number, one: string, many = `${one}s`): string {
   return `${whole(count)} ${count === 1 ? one : many}`;
 }
 
-/** The same with spaces at which lines may break, as terminals have them. */
+/** The same with spaces that allow line breaks, as terminals use them. */
 export function spaced(text: string): string {
   return text.replaceAll(/[\u00a0\u202f]/g, ' ');
 }

@@ -3,7 +3,7 @@ export class FirstUse {
   private isUsed = false;
   private readonly waiting = new Set<() => void>();
 
-  /** It is used. */
+  /** Called when it is used. */
   note(): void {
     if (this.isUsed) return;
     this.isUsed = true;
@@ -11,7 +11,7 @@ export class FirstUse {
     this.waiting.clear();
   }
 
-  /** Calls back at its first use: at once if it is used already. Returns a function that withdraws the call. */
+  /** Calls back at its first use; immediately if it has already been used. Returns a function that cancels the callback. */
   whenUsed(call: () => void): () => void {
     if (this.isUsed) call();
     else this.waiting.add(call);

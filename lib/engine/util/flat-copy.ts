@@ -1,11 +1,11 @@
-/** Longer strings are copied more slowly. */
+/** The maximum number of characters for which this copy is fast. */
 const MOST_CHARACTERS = 128;
 
 const characters = Buffer.alloc(2 * MOST_CHARACTERS);
 
 /**
- * Copies a string so that it retains nothing else. A string that was cut out of a longer one keeps all of that one alive: an
- * address from a header keeps the whole header, which the client may have made as long as it liked.
+ * Copies a string so that it doesn't keep anything else in memory. A substring keeps the whole string alive: an address from a header keeps
+ * the entire header, whose length the client determines.
  */
 export function flatCopy(text: string): string {
   if (text.length > MOST_CHARACTERS) return Buffer.from(text, 'utf16le').toString('utf16le');

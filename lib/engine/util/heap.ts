@@ -1,4 +1,4 @@
-/** A binary heap: gives access to the first value by an order. */
+/** A binary heap: provides the first value of an order. */
 export class Heap<T> {
   private readonly values: T[] = [];
 

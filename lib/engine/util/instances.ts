@@ -13,16 +13,16 @@ export async function provided<T>(modules: ModuleRef, type: Type<T>): Promise<T>
   return own ?? (await modules.create(type));
 }
 
-/** Where an option is given, for messages. */
+/** The place of an option, for messages. */
 export interface OptionPlace {
   readonly location: string;
   readonly option: string;
 }
 
-/** Checks an instance of a class and makes what its users call. `place` is where the class is named first. */
+/** Checks an instance of a class and creates the object that its users call. `place` is the first place where the class is used. */
 type Make<T, Place, Made> = (instance: T, type: Type<T>, place: Place) => Made;
 
-/** The instances of injectable classes that options name, or what is made of them, once for each class. */
+/** The instances of injectable classes in options, or the objects created from them, one per class. */
 export class Instances<T extends object, Place = OptionPlace, Made extends object = T> {
   private readonly instances = new Map<Type<T>, Made | Promise<Made> | undefined>();
   private readonly places = new Map<Type<T>, Place>();
@@ -32,7 +32,7 @@ export class Instances<T extends object, Place = OptionPlace, Made extends objec
     private readonly make: Make<T, Place, Made>,
   ) {}
 
-  /** Announces that an instance will be needed for an option. */
+  /** Registers that an option will need an instance. */
   need(type: Type<T>, place: Place): void {
     if (this.instances.has(type)) return;
     this.instances.set(type, undefined);
@@ -44,7 +44,7 @@ export class Instances<T extends object, Place = OptionPlace, Made extends objec
     for (const type of this.instances.keys()) await this.of(type);
   }
 
-  /** What is made of the instance of a class, or, until there is one, a promise of it. */
+  /** The object created from the instance of a class, or a promise of it while there is none. */
   of(type: Type<T>): Made | Promise<Made> {
     const known = this.instances.get(type);
     if (known !== undefined) return known;
@@ -56,7 +56,7 @@ export class Instances<T extends object, Place = OptionPlace, Made extends objec
     return making;
   }
 
-  /** The object made from the instance of a class; `undefined` if no option names the class, or there isn't an instance yet. */
+  /** The object created from the instance of a class; `undefined` if no option uses the class, or there isn't an instance yet. */
   made(type: Type<T>): Made | undefined {
     const known = this.instances.get(type);
     return known instanceof Promise ? undefined : known;
@@ -67,7 +67,7 @@ export class Instances<T extends object, Place = OptionPlace, Made extends objec
   }
 }
 
-/** Takes instances as they are, if they have a method. `refusalOf` makes the error for a class without it. */
+/** Uses instances unchanged if they have a method. `refusalOf` creates the error for a class without it. */
 export function withMethod<T extends object>(
   method: keyof T,
   refusalOf: (type: Type<T>, place: OptionPlace) => Error,
@@ -78,7 +78,7 @@ export function withMethod<T extends object>(
   };
 }
 
-/** Whether a function is a class with this method: it is on the prototype, or set on instances. Plain functions have neither. */
+/** Returns true if a function is a class with this method. It may be on the prototype or set on instances; plain functions have neither. */
 export function isClassWith(method: string, value: unknown): boolean {
   if (typeof value !== 'function') return false;
   const prototype = ((value as { readonly prototype?: unknown }).prototype ?? {}) as Readonly<Record<string, unknown>>;

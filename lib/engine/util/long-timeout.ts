@@ -1,14 +1,14 @@
-/** The longest delay of a Node timer, in milliseconds. */
+/** The maximum delay of a Node timer, in milliseconds. */
 export const LONGEST_TIMEOUT_MS = 2 ** 31 - 1;
 
-/** A timeout of any length, even beyond the longest delay of a timer; `Infinity` never fires. */
+/** A timeout of any length, even beyond the maximum delay of a timer; `Infinity` never fires. */
 export class LongTimeout {
   private timer: NodeJS.Timeout | undefined;
 
   constructor(
     ms: number,
     callback: () => void,
-    /** Whether the timeout keeps the process alive. */
+    /** True if the timeout keeps the process alive. */
     private readonly keepsAlive = true,
   ) {
     this.set(ms, callback);

@@ -1,10 +1,12 @@
-/** Objects of its classes have nothing of `Object.prototype`, to which other code may have written: no part that they leave out. */
+/**
+ * Its subclasses don't inherit from `Object.prototype`, which other code may have extended, so they never show members that they leave out.
+ */
 export abstract class Bare {}
 Object.setPrototypeOf(Bare.prototype, null);
 
-/** An object's own parts, without those that other code wrote to `Object.prototype`. */
+/** An object's own members, without those that other code added to `Object.prototype`. */
 export function bare<T extends object>(parts: T): T {
-  // An object of `Object.create(null)` would be a hash table, five times as large.
+  // An object from `Object.create(null)` would be a hash table, which takes five times as much memory.
   return Object.setPrototypeOf({ ...parts }, null) as T;
 }
 
@@ -13,12 +15,12 @@ export function asObject<T extends object>(value: unknown): T | undefined {
   return typeof value === 'object' && value !== null ? (value as T) : undefined;
 }
 
-/** Whether a value is a class, as it stands in code of ES2015 and later. Calling it throws. */
+/** Returns true if a value is a class in code of ES2015 and later. Calling it throws. */
 export function isClass(value: unknown): boolean {
   return typeof value === 'function' && /^class\b/.test(Function.prototype.toString.call(value));
 }
 
-/** Whether a value can be called: a function, and no class. */
+/** Returns true if a value can be called: it is a function, but not a class. */
 export function isCallable(value: unknown): boolean {
   return typeof value === 'function' && !isClass(value);
 }

@@ -3,7 +3,7 @@ interface Subscription {
   readonly notify: () => void;
 }
 
-/** One listener for each signal: Node warns of many listeners, and a signal may end many waits. */
+/** One listener per signal, because Node warns about many listeners, and a signal may end many waits. */
 const subscriptions = new WeakMap<AbortSignal, Subscription>();
 
 /** Calls back once the signal aborts. Returns a function that unsubscribes. */

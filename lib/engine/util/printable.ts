@@ -3,13 +3,13 @@ import { duration, percent, spaced, whole } from './figures.js';
 /** Characters that move a cursor, or colour, hide or reorder text: control, format and separator characters, lone surrogates. */
 const UNPRINTABLE = /[\p{C}\p{Zl}\p{Zp}]/gu;
 
-/** Text of a log, safe for a terminal: on one line, without control characters, and shortened. */
+/** Text for a log that is safe for a terminal: on one line, without control characters, and shortened. */
 export function printable(text: string, most = 60): string {
   const short = text.length > most ? `${text.slice(0, most - 1)}…` : text;
   return short.replaceAll(UNPRINTABLE, escaped);
 }
 
-/** JSON in which everything that a terminal interprets is escaped; it parses to the same value. */
+/** JSON with all characters escaped that a terminal interprets. It parses to the same value. */
 export function printableJson(value: unknown): string {
   return JSON.stringify(value, undefined, 2).replaceAll(UNPRINTABLE, (character) =>
     character === '\n' ? character : escaped(character),
@@ -42,12 +42,12 @@ export function showCount(count: number): string {
   return whole(count);
 }
 
-/** A part as a percentage, as the console writes it. */
+/** A part as a percentage, in the format of the console. */
 export function showShare(part: number, all: number): string {
   return spaced(percent(part, all));
 }
 
-/** Milliseconds as the console writes them: the two largest units. */
+/** Milliseconds in the format of the console: the two largest units. */
 export function showMs(ms: number): string {
   return spaced(duration(ms));
 }

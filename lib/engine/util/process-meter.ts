@@ -2,14 +2,14 @@ import { availableParallelism } from 'node:os';
 
 /** The period of the timer, in milliseconds. */
 const TICK_MS = 20;
-/** How often processor use is sampled, in milliseconds. */
+/** The interval between samples of processor use, in milliseconds. */
 const CPU_MS = 250;
-/** The timer stops if nobody reads the meter for this long, in milliseconds. */
+/** The timer stops if the meter isn't read for this long, in milliseconds. */
 const IDLE_MS = 5000;
 
 /**
- * Measures how busy this process is. A timer records when it was last due, so the event loop's delay can be read at any moment,
- * even within a turn that blocks it. The timer runs only while the meter is read, and does not keep the process alive.
+ * Measures the load of this process. A timer records the time at which it was last due, so the event loop's delay can be read at any
+ * moment, even within a turn that blocks it. The timer only runs while the meter is read, and does not keep the process alive.
  */
 export class ProcessMeter {
   private timer: NodeJS.Timeout | undefined;

@@ -1,4 +1,4 @@
-/** The message of an error; anything else as text. Never throws, whatever users' code has thrown. */
+/** The message of an error; anything else as text. Never throws, regardless of the thrown value. */
 export function reasonOf(error: unknown): string {
   try {
     // Not `instanceof`: an error may come from another realm.
@@ -11,8 +11,8 @@ export function reasonOf(error: unknown): string {
 }
 
 /**
- * Throws what the `import()` of an optional package failed with. A bundler such as esbuild refuses to build an app in which the package is
- * not installed, unless the import is followed by a `catch`.
+ * Throws the error with which the `import()` of an optional package failed. A bundler such as esbuild fails to build an app without the
+ * package unless the import is followed by a `catch`.
  */
 export function rethrow(error: unknown): never {
   throw error;

@@ -46,9 +46,9 @@ class Segment {
 const PROTECTED_SHARE = 0.5;
 
 /**
- * The order in which the entries of one or several maps were used, with a bound on their number and one on their memory. The
- * least recently used entry is evicted first. Protected entries are evicted only if they fill half of the bounds, or no others
- * are left. All calls take constant time.
+ * Records the order in which the entries of one or several maps were used, and bounds their number and their memory. The least recently
+ * used entry is evicted first. Protected entries are only evicted if they fill half of the bounds, or no others are left. All calls take
+ * constant time.
  */
 export class RecencyList<E extends Kept> {
   private plain = new Segment();
@@ -56,7 +56,7 @@ export class RecencyList<E extends Kept> {
 
   constructor(
     private readonly maxKeys: number,
-    /** May change; the next `put` then evicts entries. */
+    /** May be changed; the next `put` then evicts entries. */
     public maxBytes: number,
     /** Removes an evicted entry from its map; it has already left the list. */
     private readonly evicted: (entry: E) => void,
@@ -80,7 +80,7 @@ export class RecencyList<E extends Kept> {
     while (this.isFull && this.size > 1) this.evict(entry);
   }
 
-  /** Marks an entry as the most recently used. Skips that while the list is less than half full: an eviction is far off. */
+  /** Marks an entry as the most recently used. While the list is less than half full this does nothing, because no eviction is near. */
   touch(entry: E): void {
     const { segment } = entry;
     if (segment === undefined || segment.newest === entry) return;
@@ -89,7 +89,7 @@ export class RecencyList<E extends Kept> {
     segment.push(entry);
   }
 
-  /** Removes an entry, and returns whether it was there. */
+  /** Removes an entry, and returns true if it was in the list. */
   remove(entry: E): boolean {
     const { segment } = entry;
     segment?.remove(entry);

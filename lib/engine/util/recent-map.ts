@@ -1,19 +1,19 @@
 import { flatCopy } from './flat-copy.js';
 
-/** The keys that are remembered; up to twice as many before the oldest are forgotten. */
+/** The number of keys to keep. Up to twice as many are stored before the oldest are dropped. */
 const MAX_RECENT = 1000;
 
-/** Remembers what was computed for the latest keys: a client seldom sends just one request. */
+/** Caches computed values for the latest keys, since clients rarely send just one request. */
 export class RecentMap<V> {
   private recent = new Map<string, V>();
   private before = new Map<string, V>();
 
-  /** The value of a key that was asked for lately. */
+  /** The value of a recently used key. */
   get(key: string): V | undefined {
     return this.recent.get(key);
   }
 
-  /** Returns the value of a key, and computes it if it is not remembered. `undefined` is not remembered. */
+  /** Returns the cached value of a key, or computes it. `undefined` isn't cached. */
   of(key: string, make: (key: string) => V | undefined): V | undefined {
     return this.recent.get(key) ?? this.remember(key, make);
   }
@@ -25,7 +25,7 @@ export class RecentMap<V> {
       this.before = this.recent;
       this.recent = new Map();
     }
-    // A string cut out of a header would keep the whole header alive.
+    // A substring of a header would keep the entire header in memory.
     this.recent.set(flatCopy(key), value);
     return value;
   }

@@ -1,8 +1,8 @@
-/** The most keys of a part before it is split in two: a growing `Map` copies all of its entries at once. */
+/** The maximum number of keys in a part before it is split in two. A growing `Map` copies all of its entries at once. */
 const MAX_PART_KEYS = 16_000;
-/** The most splits of a part, in case keys have equal hashes. */
+/** The maximum number of splits of a part, in case keys have equal hashes. */
 const MAX_DEPTH = 16;
-/** Only the end of a key is hashed, which holds its identity; the beginning is often the same for a whole limit. */
+/** Only the end of a key is hashed, which contains the identity. The beginning is often the same for a whole limit. */
 const HASHED_CHARACTERS = 65;
 
 /** The keys whose hashes have the same last `depth` bits. */
@@ -13,8 +13,8 @@ class Part<V> {
 }
 
 /**
- * A map of any size that is never copied as a whole: it consists of maps with some thousands of keys each (extendible hashing). A
- * `Map` of a million keys blocks the process for 0.1 s whenever it grows, or drops deleted entries.
+ * A map of any size that is never copied as a whole: it consists of maps with a few thousand keys each (extendible hashing). A `Map` with a
+ * million keys blocks the process for 0.1 s whenever it grows or drops deleted entries.
  */
 export class SplitMap<V> {
   private readonly seed = Math.floor(Math.random() * 2 ** 32);
@@ -65,7 +65,7 @@ export class SplitMap<V> {
     this.parts = this.parts.map((each, index) => (each === part ? halves[index & bit ? 1 : 0] : each));
   }
 
-  /** Seeded, so that clients cannot choose identities that fall into the same part. */
+  /** The hash is seeded, so that clients cannot choose identities that end up in the same part. */
   private hash(key: string): number {
     let hash = this.seed;
     for (let i = Math.max(0, key.length - HASHED_CHARACTERS); i < key.length; i++) {

@@ -1,17 +1,17 @@
-/** A date and a time of day as clocks show them, in milliseconds as if it were UTC. */
+/** A local date and time of day, in milliseconds as if it were UTC. */
 export type LocalTime = number;
 
 const DAY_MS = 86_400_000;
 const UTC = 'UTC';
 
-/** Valid time zones by their names: making a format is slow. */
+/** Valid time zones by name, cached because creating a format is slow. */
 const known = new Map<string, TimeZone>();
 
-/** An IANA time zone: what its clocks show at a time, and when they show a local time. */
+/** An IANA time zone. It converts times to local times and back. */
 export class TimeZone {
   private constructor(private readonly format: Intl.DateTimeFormat | undefined) {}
 
-  /** The zone with a name; `undefined` if there is none. */
+  /** The zone with a name; `undefined` if the name is unknown. */
   static named(name: string): TimeZone | undefined {
     let zone = known.get(name);
     if (zone === undefined) {
@@ -25,7 +25,7 @@ export class TimeZone {
     return zone;
   }
 
-  /** Milliseconds by which its clocks are ahead of UTC at a time. */
+  /** The milliseconds by which its clocks are ahead of UTC at a time. */
   offsetAt(millis: number): number {
     if (this.format === undefined) return 0;
     const shown: Partial<Record<Intl.DateTimeFormatPartTypes, string>> = {};
@@ -42,8 +42,8 @@ export class TimeZone {
   }
 
   /**
-   * When clocks show a local time: the first time if they show it twice; later by the gap if they skip it. They change by a day at
-   * most, and not twice within two days.
+   * The time at which clocks show a local time: the first one if they show it twice; later by the gap if they skip it. Changes are at most
+   * a day, and there are never two within two days.
    */
   instantOf(local: LocalTime): number {
     const before = local - this.offsetAt(local - DAY_MS);
@@ -69,17 +69,17 @@ export class TimeZone {
   }
 }
 
-/** The time zone with a name that was checked. */
+/** The time zone with a name that has been checked. */
 export function zoneNamed(name: string): TimeZone {
   const zone = TimeZone.named(name);
   if (zone === undefined) throw new RangeError(`no time zone '${name}'`);
   return zone;
 }
 
-/** A local time by its parts; a month is 1 to 12, and what exceeds its range counts on. */
+/** A local time from its parts; a month is 1 to 12, and values beyond their range carry over. */
 export function dateOf(year: number, month: number, day: number, hour = 0, minute = 0, second = 0): LocalTime {
   const date = new Date(0);
-  // Unlike `Date.UTC`, this takes years below 100 as they are.
+  // Unlike `Date.UTC`, this keeps years below 100 unchanged.
   date.setUTCFullYear(year, month - 1, day);
   date.setUTCHours(hour, minute, second);
   return date.getTime();
@@ -99,8 +99,8 @@ const DATE =
   /^(\d{4})-(\d\d)(?:-(\d\d)(?:T(\d\d)(?::?(\d\d)(?::?(\d\d)(?:[.,](\d+))?)?)?([Zz]|([+-])(\d\d):?(\d\d)?)?)?)?$/;
 
 /**
- * Reads an ISO 8601 date, with or without a time, into milliseconds since the epoch; a text without an offset is in the zone.
- * `undefined` if it is none.
+ * Reads an ISO 8601 date, with or without a time, into milliseconds since the epoch. A text without an offset is in the zone. `undefined`
+ * if it isn't a valid date.
  */
 export function readDate(text: string, zone: TimeZone): number | undefined {
   const found = DATE.exec(text);
@@ -112,7 +112,7 @@ export function readDate(text: string, zone: TimeZone): number | undefined {
   const isMidnight = time[0] === 24 && time[1] === 0 && time[2] === 0 && millis === 0;
   if ((time[0] > 23 && !isMidnight) || time[1] > 59 || time[2] > 59) return undefined;
   const date = dateOf(Number(year), Number(month), Number(day));
-  // A day that the month does not have belongs to the next one.
+  // `Date` moves a day that the month does not have into the next month.
   if (new Date(date).getUTCMonth() !== Number(month) - 1 || new Date(date).getUTCDate() !== Number(day))
     return undefined;
   const local = date + (time[0] * 3600 + time[1] * 60 + time[2]) * 1000 + millis;
@@ -121,7 +121,7 @@ export function readDate(text: string, zone: TimeZone): number | undefined {
   return local - ahead;
 }
 
-/** Throws for what is no time zone. */
+/** Throws for an unknown time zone. */
 function formatOf(timeZone: string): Intl.DateTimeFormat {
   return new Intl.DateTimeFormat('en-US', {
     timeZone,

@@ -15,17 +15,17 @@ class Known<V> extends Kept {
   }
 }
 
-/** Caches values by equal objects, and evicts the least recently used. Functions in them are compared by reference. */
+/** Caches values by equal objects, and evicts the least recently used. Functions in these objects are compared by reference. */
 export class ValueCache<V> {
   private readonly known = new BoundedMap<Known<V>>(MAX_VALUES, MAX_BYTES);
   private readonly serials = new WeakMap<object, number>();
   private lastSerial = 0;
 
-  /** Returns the value of an equal object, or makes a new one. */
+  /** Returns the value of an equal object, or creates a new one. */
   of(asked: unknown, make: () => V): V {
     const parts: string[] = [];
     this.write(asked, 0, parts);
-    // Added up, it would stay a tree of its parts.
+    // A concatenated string would stay a tree of its parts.
     const key = parts.join('');
     const known = this.known.get(key);
     if (known !== undefined) {
@@ -37,7 +37,7 @@ export class ValueCache<V> {
     return value;
   }
 
-  /** Writes a text that stands for a value. Lengths before texts keep apart what is next to each other. */
+  /** Writes a text that identifies a value. Each text is preceded by its length, so that adjacent texts can't be confused. */
   private write(value: unknown, depth: number, parts: string[]): void {
     if (typeof value === 'string') parts.push("'", String(value.length), ':', value);
     else if (typeof value === 'function') parts.push(this.serialOf(value));

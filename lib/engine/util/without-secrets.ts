@@ -10,12 +10,11 @@ const OF_REDIS_CLI = /(\s(?:-a|--pass)[\s=]+)\S.*$/s;
 const BEHIND_PORT = /^([\w.-]+:\d+:).+$/s;
 /** User and password of a URL, but not those of an example. */
 const IN_URL = /\b([a-z][a-z0-9+.-]*:\/\/)(?!\w*:<?password>?@)[^\s"']*@/gi;
-/** A long text of letters and digits, such as a generated password: no name of a host. */
+/** A long text of letters and digits, such as a generated password, which isn't a host name. */
 const GENERATED = /^(?=.*[A-Za-z])(?=.*\d)[A-Za-z0-9+/_]{20,}=*$/;
 
 /**
- * Hides possible secrets of something that was to be a connection: shows a text up to the first one, and of an object only the names
- * of its options.
+ * Hides possible secrets in an invalid connection: shows a text up to the first possible secret, and only the option names of an object.
  */
 export function withoutSecrets(connection: unknown): unknown {
   if (Array.isArray(connection)) return connection.map(withoutSecrets);
@@ -33,7 +32,7 @@ function withoutSecretsOf(text: string): string {
   return isWithin ? `${scheme}***` : named.replace(/^([a-z][a-z0-9+.-]*:\/\/)?.*@/is, '$1***@');
 }
 
-/** Hides possible secrets within a message. */
+/** Hides possible secrets in a message. */
 export function withoutSecretsIn(message: string): string {
   return message.replace(NAMED_WORD, '$1$2***').replace(IN_URL, '$1***@');
 }

@@ -1,8 +1,8 @@
 import { declare } from '../../app/rules/declared-metadata.js';
 
 /**
- * Exempts a route or a controller from limits that are declared farther out: from those with the given names, or from all. Limits
- * that the same place or a nearer one declares with `@RateLimit` still apply.
+ * Exempts a route or a controller from inherited limits: those of the module and, for a route, of its controller. Without names, it skips
+ * all of them. Limits that `@RateLimit` declares in the same place, or closer to the handler, still apply.
  *
  * @example
  * ```ts

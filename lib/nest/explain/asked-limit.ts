@@ -5,24 +5,24 @@ import type { Rule } from '../../app/rules/rule.js';
 import type { LimitStatus } from './explanation.js';
 import { reasons } from './reasons.js';
 
-/** What a limit would be asked for a request. */
+/** The check that a limit would make for a request. */
 export interface AskedLimit {
   readonly status: LimitStatus;
-  /** The limit that decides, for this identity. */
+  /** The limit that decides for this identity. */
   readonly limit: CompiledLimit;
   readonly identity?: string | undefined;
   readonly cost?: number | undefined;
   readonly priority?: Priority | undefined;
-  /** What happens to a request without a key. */
+  /** The outcome for a request without a key. */
   readonly note?: string | undefined;
   readonly reason?: string | undefined;
-  /** The list entry that decides in its place. */
+  /** The list entry that decides instead of the limit. */
   readonly list?: ListedEntry | undefined;
-  /** Whether the request is refused because something is missing, before any limit is asked. */
+  /** True if the request is rejected because something is missing, before any limit is checked. */
   readonly refuses?: boolean;
 }
 
-/** A call from code, which provides all that is needed. */
+/** A call from code, which provides all necessary values. */
 export function askedFromCode(
   rule: Rule,
   identity: string | undefined,
@@ -34,7 +34,7 @@ export function askedFromCode(
     return { status: 'depends on the request', limit, cost, reason: reasons.keysAboveNotGiven(rule) };
   }
   const whole = rule.usualLimit(identity);
-  // Only a route determines which of its counters is meant.
+  // Only a route determines which of the counters is used.
   if (rule.perRoute && rule.ofAll === undefined) {
     return { status: 'depends on the request', limit: whole, cost, reason: reasons.countsPerRoute() };
   }
@@ -44,7 +44,7 @@ export function askedFromCode(
   return { status: 'asked', limit, identity, cost, priority: rule.fixedPriority };
 }
 
-/** The version of the limit for those who say this `share`, if that matters to it; or why that is unknown. */
+/** The version of the limit for callers with this `share`, if the limit uses shares, or the reason why it is unknown. */
 export function ofShare(
   rule: Rule,
   limit: CompiledLimit,

@@ -11,28 +11,28 @@ import type { AskedLimit } from './asked-limit.js';
 import type { CounterState, ExplainedDecision } from './explanation.js';
 import { listDecision } from './list-decisions.js';
 
-/** The state of a counter, or why it could not be read. */
+/** The state of a counter, or the reason why it could not be read. */
 export interface CounterReading {
   readonly state?: CounterState;
   readonly decision?: ExplainedDecision;
   readonly unread?: string;
 }
 
-/** Looks at counters until a deadline. Charges and writes nothing. */
+/** Reads counters until a deadline. Charges and writes nothing. */
 export class CounterReader {
   constructor(
     private readonly store: Store,
     private readonly timeoutMs: number,
-    /** Requests learn how long units of `concurrency` will probably be held, code how long they can be. */
+    /** True for requests, which report how long units of `concurrency` will probably be held. Code reports how long they may be held. */
     private readonly ofRequest: boolean,
   ) {}
 
-  /** Why the counters that instances share cannot be read, if that is already known. */
+  /** The reason why the counters that instances share cannot be read, if that is already known. */
   failure: string | undefined;
-  /** The part of the store's time that has passed, in milliseconds. Functions of the app use up their own. */
+  /** The part of the store's time that has passed, in milliseconds. Functions of the app have their own time. */
   spentMs = 0;
 
-  /** Reads what a limit would be asked about; empty if its identity is unknown, or it is not asked. */
+  /** Reads the counter for a limit's check; empty if its identity is unknown, or the limit is not checked. */
   async read(asked: AskedLimit, beside: readonly AskedLimit[] = []): Promise<CounterReading> {
     const { status, limit, identity, cost, priority, list } = asked;
     if (identity === undefined || status === 'off') return {};
@@ -42,7 +42,7 @@ export class CounterReader {
     const { timeoutMs, spentMs } = this;
     try {
       const others = beside.flatMap((each) => (each === asked ? [] : entryOf(each)));
-      // Where a feature decides, what one may take depends on the limits beside it, and what it has left on those, too.
+      // If a feature decides, the result and the remaining units may depend on the limits checked in the same call.
       const together = togetherOf([entry, ...others]);
       const entries = together === undefined ? [entry] : [entry, ...others];
       const [looked, blockedForMs, more] = await withDeadline(this.look(entries), timeoutMs - spentMs, timeoutMs);
@@ -70,7 +70,7 @@ export class CounterReader {
     return candidate === undefined || asked.list !== undefined ? {} : this.read({ ...asked, limit: candidate });
   }
 
-  /** Reads both in one turn, so that they take the time of one. */
+  /** Reads both in the same turn, so that they take only as long as one. */
   private look(entries: readonly CheckEntry[]): Promise<[StoreDecision, number | undefined, object]> {
     const { store, spentMs } = this;
     const since = performance.now() - spentMs;
@@ -84,7 +84,7 @@ export class CounterReader {
     const { limit } = entry;
     let { retryAfterMs } = expected;
     const blocks = !allowed && limit.blockFor > 0 && blockedForMs === 0;
-    // A block clears what was used, but nothing that is queued or held; what can never fit stays so.
+    // A block clears the units that were used, but not those that are queued or held. A cost that can never fit still doesn't.
     const outlasting = issuesTickets(limit.algorithm) || !Number.isFinite(retryAfterMs) ? retryAfterMs : 0;
     if (blocks) retryAfterMs = Math.max(Math.ceil(nextBlock(limit, looked) / 1000), outlasting);
     const wait = Number.isFinite(retryAfterMs) ? retryAfterMs : null;
@@ -92,14 +92,14 @@ export class CounterReader {
   }
 }
 
-/** How long the block would last that a refusal begins, in microseconds. */
+/** The duration of the block that a rejection would start, in microseconds. */
 function nextBlock({ blockFor, escalation }: CompiledLimit, { offences = 0 }: StoreDecision): number {
   if (escalation === undefined) return blockFor;
   const { steps } = escalation;
   return steps[Math.min(offences, steps.length - 1)]!;
 }
 
-/** The entry for a limit that is asked beside others, if it is. */
+/** The entry of a limit that is checked together with others, or none if it isn't checked. */
 function entryOf({ status, limit, identity, cost, priority, list }: AskedLimit): CheckEntry[] {
   if (status !== 'asked' || identity === undefined || cost === undefined || list !== undefined) return [];
   return [{ limit, identity, cost, priority }];

@@ -19,7 +19,7 @@ import type {
 import { plainEntry } from './list-decisions.js';
 import type { TracedRule } from './trace.js';
 
-/** What is needed to describe limits. */
+/** The context for descriptions of limits. */
 export interface Describing {
   readonly overrides: Overrides;
   /** The prefix of every counter's key on Redis. */
@@ -74,13 +74,13 @@ function rateOf(rule: Rule, { options: current }: CompiledLimit, known: CurrentR
   const configured = plain(rule.configured.options);
   if (override !== undefined) return { options, source, configured, override: plain(override) };
   if (policy === undefined) return { options, source };
-  // What the policy sets for the limit counts as configured; what it sets for a key does not.
+  // Values that the policy sets for the limit count as configured; those it sets for a key do not.
   return { options, source, ...(isDeepStrictEqual(options, configured) ? {} : { configured }), policy };
 }
 
 function modeOf({ mode }: CompiledLimit, known: CurrentMode | undefined): ExplainedMode {
   const { source = 'configured', override, policy } = known ?? {};
-  // The environment variable that makes every limit a shadow has precedence over overrides.
+  // The environment variable that puts every limit into shadow mode has precedence over overrides.
   return { mode, source, ...given('override', override && plain(override)), ...given('policy', policy) };
 }
 
@@ -98,7 +98,7 @@ function shareOf({ settings: { trait } }: Rule, { limit }: AskedLimit): Explaine
   return { by: nameOfKey(typeof by === 'function' ? by : by.given), ...trait.shown?.(limit.metBy) };
 }
 
-/** A limit's `key` as text. */
+/** The text of a limit's `key`. */
 export function nameOfKey(key: unknown): string {
   if (typeof key !== 'function') return String(key);
   const isClass = Function.prototype.toString.call(key).startsWith('class');
@@ -106,7 +106,7 @@ export function nameOfKey(key: unknown): string {
   return key.name === '' || key.name === 'key' ? 'a function' : `the function ${key.name}`;
 }
 
-/** A copy without what JSON drops. */
+/** A copy without the members that JSON omits. */
 function plain<T extends AlgorithmOptions | Override>(value: T): T {
   return JSON.parse(JSON.stringify(value)) as T;
 }

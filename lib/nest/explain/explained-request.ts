@@ -7,12 +7,12 @@ import type { Rule } from '../../app/rules/rule.js';
 import type { AskedLimit } from './asked-limit.js';
 import { reasons } from './reasons.js';
 
-/** Resolves what limits are asked for a request, as a check does, but without refusing the request or warning about it. */
+/** Resolves the checks of limits for a request, as a real check does, but without rejecting the request or warning about it. */
 export class ExplainedRequest extends RequestInput {
   private readonly missing = new Map<Rule, Pick<AskedLimit, 'note' | 'reason' | 'refuses'>>();
   private readonly levels = new Map<readonly Rule[], LeveledInput>();
 
-  /** What a limit is asked beside all `rules` that are checked together. */
+  /** The check of a limit together with all `rules` that are checked in the same call. */
   async asked(rule: Rule, rules: readonly Rule[]): Promise<AskedLimit> {
     let levels = this.levels.get(rules);
     if (levels === undefined) this.levels.set(rules, (levels = new LeveledInput(rules, this)));
@@ -30,7 +30,7 @@ export class ExplainedRequest extends RequestInput {
     }
   }
 
-  /** The explanation says what failed. */
+  /** Doesn't log the error, since the explanation contains it. */
   protected override reported(_rule: Rule, _option: string, error: unknown): unknown {
     return error;
   }

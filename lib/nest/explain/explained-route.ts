@@ -9,12 +9,12 @@ import type { Identities } from './identities.js';
 import type { RouteQuery } from './question.js';
 import { reasons } from './reasons.js';
 
-/** The most levels that may leave a request out for which all combinations of costs are tried. */
+/** The maximum number of levels that may leave a request out for which all combinations of costs are computed. */
 const MOST_OPEN = 8;
 
 /**
- * Resolves what a limit is asked for a request that does not exist, beside all `rules` checked together. Functions cannot be
- * called.
+ * Resolves the check of a limit for a hypothetical request, together with all `rules` that are checked in the same call. Functions cannot
+ * be called.
  */
 export function askedOfRoute(
   rule: Rule,
@@ -45,13 +45,13 @@ export function askedOfRoute(
   return { status: 'depends on the request', ...known, reason: unknown.join('; ') };
 }
 
-/** Why it is not known what the request says of itself, if that matters to the limit. */
+/** The reason why the request's trait is not known, if the limit depends on it. */
 function unknownOf({ by, option }: RequestTrait<BoundKey>, limit: CompiledLimit): string[] {
   if (typeof by === 'function') return [reasons.isFunction(option)];
   return limit.unmet !== limit || by.given === 'global' ? [] : [reasons.tenantNotGiven(by.noun)];
 }
 
-/** What the request costs a limit; `undefined` if that depends on the request. `given`: the units if `cost` is a function. */
+/** The cost of the request for a limit; `undefined` if that depends on the request. `given`: the units if `cost` is a function. */
 function costOfRoute(
   rule: Rule,
   identities: Identities,
@@ -70,14 +70,14 @@ function costOfRoute(
       identity: () => NOBODY,
       cost: ({ settings: { cost: own } }) => (typeof own === 'number' ? own : (given ?? NaN)),
     });
-    // This input never waits.
+    // This input is always synchronous.
     costs.add(input.cost(rule) as number);
   }
   const [cost] = costs;
   return costs.size === 1 && !Number.isNaN(cost) ? cost : undefined;
 }
 
-/** Whether a level may not count a request. */
+/** Returns true if a level may not count a request. */
 function mayLeaveOut(rule: Rule, identities: Identities): boolean {
   const { skip, onMissingKey } = rule.settings;
   return skip !== undefined || (onMissingKey === 'skip' && identities.of(rule) === undefined);

@@ -16,7 +16,7 @@ import { deniedAddress, withList } from './list-decisions.js';
 import { outcomeOf } from './outcome.js';
 import { readQuestion } from './query.js';
 
-/** Explains what limits do to a request. Charges and writes nothing, and reports nothing to telemetry. */
+/** Explains the effect of limits on a request. Charges and writes nothing, and reports nothing to telemetry. */
 @Injectable()
 export class Explainer {
   constructor(
@@ -30,11 +30,11 @@ export class Explainer {
   /** Explains a limit, a route or a request. Rejects with `RateLimitConfigError` if it is unknown. */
   async explain(asked: unknown): Promise<Explanation> {
     const question = readQuestion(asked);
-    // Mistakes in the question are reported without Redis.
+    // Errors in the question are reported even without Redis.
     return this.explained(await this.limits.of(question), question.kind !== 'limit');
   }
 
-  /** @internal Explains a limit for code that has its rule, wherever it is declared. */
+  /** @internal Explains a limit for code that has its rule, which may be declared anywhere. */
   explainRule(rule: Rule, key: string, ip: string | undefined): Promise<Explanation> {
     return this.explained(this.limits.ofRule(rule, key, ip), false);
   }
@@ -77,7 +77,7 @@ export class Explainer {
     };
   }
 
-  /** If a read is already in progress, this may take the time of two. */
+  /** If a read is already in progress, this may take as long as two reads. */
   private async readOverrides(): Promise<RateLimitStoreError | undefined> {
     try {
       return await withDeadline(this.overrides.readIfPossible(), this.settings.timeoutMs);

@@ -8,7 +8,7 @@ import type { ListedEntry } from '../../app/overrides/lists/list.js';
 import type { LimitMode } from '../../engine/limits/limit-settings.js';
 import type { ModeOverride, OverrideSource, RateOverride } from '../../app/overrides/override.js';
 
-/** What is explained. */
+/** The subject of an explanation. */
 export interface ExplainedSubject {
   /** A limit, a route, or the request of a context. */
   kind: 'limit' | 'route' | 'request';
@@ -25,45 +25,45 @@ export interface ExplainedSubject {
 /** The place where a limit is declared. */
 export interface LimitOrigin {
   /**
-   * The options of the module, a class (also one that the class of the route extends), a method, or code; `'defined'` for a limit
-   * that was queried by name.
+   * The options of the module, a class (which may be a superclass of the route's class), a method, or code; `'defined'` for a limit that
+   * was queried by name.
    */
   level: 'module' | 'controller' | 'handler' | 'code' | 'defined';
-  /** The place as messages show it: `limits[0]`, `@RateLimit on UsersController.list`. */
+  /** The place, in the form that messages use: `limits[0]`, `@RateLimit on UsersController.list`. */
   location: string;
-  /** For a limit used by name, where it is defined: `define.login`, `forFeature.login`. */
+  /** The place of the definition, for a limit used by name: `define.login`, `forFeature.login`. */
   definition?: string;
-  /** Whether a function of `@RateLimit` returned it. */
+  /** `true` if a function of `@RateLimit` returned it. */
   byFunction?: true;
 }
 
 /** The rate of a limit. */
 export interface ExplainedRate {
-  /** The algorithm and its options in force. */
+  /** The algorithm and its current options. */
   options: AlgorithmOptions;
-  /** Where they come from. */
+  /** The source of these options. */
   source: OverrideSource;
-  /** The configured ones, if an override replaces them. */
+  /** The configured options, if an override replaces them. */
   configured?: AlgorithmOptions;
-  /** The override in force. */
+  /** The current override. */
   override?: RateOverride;
-  /** With source `'policy'`: its place in the policy, such as `'limits.yaml:12:3 limits.api'`. */
+  /** The place in the policy, such as `'limits.yaml:12:3 limits.api'`, if the source is `'policy'`. */
   policy?: string;
 }
 
 /** The mode of a limit. */
 export interface ExplainedMode {
-  /** The mode in force. */
+  /** The current mode. */
   mode: LimitMode;
-  /** Where it comes from. */
+  /** The source of the mode. */
   source: OverrideSource;
-  /** The override in force. */
+  /** The current override. */
   override?: ModeOverride;
-  /** With source `'policy'`: its place in the policy. */
+  /** The place in the policy, if the source is `'policy'`. */
   policy?: string;
 }
 
-/** Who a limit counts. */
+/** The key by which a limit counts. */
 export interface ExplainedKey {
   /** The limit's `key`: `ip`, `user`, `header:x-api-key`, `a function`, or the name of a class. */
   by: string;
@@ -71,16 +71,16 @@ export interface ExplainedKey {
   identity?: string;
   /** The Redis key of the counter. */
   counter?: string;
-  /** What happens to a request without a key. */
+  /** The outcome for a request without a key. */
   note?: string;
 }
 
 /** Tenants that share the units of a limit. */
 export interface ExplainedShare {
-  /** What identifies tenants: `user`, `header:x-tenant`, `a function`, or the name of a class. */
+  /** The identification of tenants: `user`, `header:x-tenant`, `a function`, or the name of a class. */
   by: string;
   /**
-   * The tenant, as Redis has it, to which `state` and `decision` apply. Absent if none is known: then they are those of the
+   * The tenant, in the form stored on Redis, to which `state` and `decision` apply. Absent if none is known. In that case they apply to the
    * total, and a tenant may have less left.
    */
   tenant?: string;
@@ -90,66 +90,65 @@ export interface ExplainedShare {
 
 /** The current state of a counter. */
 export interface CounterState {
-  /** Whole units left (for the tenant, if units are shared); 0 while it is blocked. */
+  /** The remaining whole units (of the tenant, if units are shared); 0 while it is blocked. */
   remaining: number;
-  /** Milliseconds until nothing that was consumed counts any more. */
+  /** The milliseconds until no consumed units count any more. */
   resetAfterMs: number;
-  /** Milliseconds for which it is still blocked, 0 if it is not; absent if the store does not know. */
+  /** The remaining milliseconds of a block, 0 without one; absent if the store does not report it. */
   blockedForMs?: number;
-  /** For a limit whose `blockFor` is a list: the number of blocks that the key has earned and that are not forgotten. */
+  /** For a limit whose `blockFor` is a list: the number of blocks that the key has caused and that have not been forgotten. */
   offences?: number;
   /**
-   * For an `adaptive` limit: the units that it allows now. For one with `rollover` or `credits`: those of the current window, with
-   * what moved into it and the credits.
+   * For an `adaptive` limit: the units that it currently allows. For one with `rollover` or `credits`: the units of the current window,
+   * including those that were carried over and the credits.
    */
   quota?: number;
-  /** For a limit with `credits`: the credits left. */
+  /** For a limit with `credits`: the remaining credits. */
   credits?: number;
   /** For an `adaptive` limit: the units in flight. */
   inFlight?: number;
-  /** For a limit of scope `'world'`: what each region holds of it, as its home knows. */
+  /** For a limit of scope `'world'`: the units granted to each region, according to its home region. */
   regions?: readonly RegionHolding[];
-  /** For a limit with `usage`: what it charged the key lately, by days; absent if the store records nothing. */
+  /** For a limit with `usage`: the units that it recently charged the key, per day; absent if the store doesn't record usage. */
   usage?: RecentUsage;
-  /** For a `concurrency` limit: the leases that hold its units; absent if the store does not know. */
+  /** For a `concurrency` limit: the leases that hold its units; absent if the store does not report them. */
   leases?: HeldNow;
-  /** For a limit with `hold`: the reservations that are not settled and have not lapsed; absent if the store does not know. */
+  /** For a limit with `hold`: the reservations that are not settled and have not lapsed; absent if the store does not report them. */
   holds?: HeldNow;
-  /** Where it was read. */
+  /** The place from which it was read. */
   source: Decision['source'];
 }
 
-/** What a limit would decide about the request. */
+/** A limit's decision about the hypothetical request. */
 export interface ExplainedDecision {
-  /** Whether the request fits. A limit in `'shadow'` mode never refuses, whatever this says. */
+  /** True if the request fits. A limit in `'shadow'` mode would still let the request pass if this is false. */
   allowed: boolean;
   /**
-   * 0 if it fits, else the shortest wait in milliseconds after which it would; `null` if it never can. If the refusal `blocks` a
-   * counter that owes more than a quota, the wait can be longer.
+   * 0 if the request fits, otherwise the shortest wait in milliseconds after which it would; `null` if it never can. If the rejection
+   * `blocks` a counter that owes more than a quota, the wait can be longer.
    */
   retryAfterMs: number | null;
-  /** Whether the refusal would begin a block of the limit's `blockFor`; the next one, if that is a list. */
+  /** `true` if the rejection would start a block of the limit's `blockFor`; if that is a list, the next one. */
   blocks?: true;
-  /** Milliseconds for which the request would be held (`leaky-bucket`), else 0. */
+  /** The milliseconds for which the request would be held (`leaky-bucket`), otherwise 0. */
   delayMs: number;
 }
 
-/** A second version of a limit, counted beside it, which never refuses. */
+/** A second version of a limit with its own counter, which never rejects. */
 export interface ExplainedCandidate {
   /** Its algorithm and its options. */
   options: AlgorithmOptions;
-  /** The most units that it would allow at once. */
+  /** The maximum number of units that it would allow at once. */
   quota: number;
   /** Its counter; absent if that is not known, or a list decides. */
   state?: CounterState;
-  /** What it would decide; absent if that is not known. */
+  /** Its decision; absent if that is not known. */
   decision?: ExplainedDecision;
 }
 
 /**
- * What happens with a limit: it is `'asked'`; a list decides in its place (`'listed'`); it is `'off'`; its own `'skip'` exempts
- * the request; there is `'no key'` to count by; it `'depends on the request'`; or one of its functions `'fails'`, and the request
- * with it.
+ * The role of a limit. It is checked (`'asked'`), a list decides instead (`'listed'`), it is `'off'`, its `'skip'` exempts the request,
+ * there is `'no key'`, it `'depends on the request'`, or one of its functions `'fails'`, so that the request also fails.
  */
 export type LimitStatus = 'asked' | 'listed' | 'off' | 'skip' | 'no key' | 'depends on the request' | 'fails';
 
@@ -157,39 +156,39 @@ export type LimitStatus = 'asked' | 'listed' | 'off' | 'skip' | 'no key' | 'depe
 export interface ExplainedLimit {
   /** Its name. */
   name: string;
-  /** Where it is declared. */
+  /** The place of its declaration. */
   origin: LimitOrigin;
-  /** Limits of the same name declared farther out, which it replaces. */
+  /** Inherited limits of the same name, which it replaces. */
   replaces: LimitOrigin[];
-  /** When it is checked; absent for code. */
+  /** The phase in which it is checked; absent for code. */
   phase?: Phase;
-  /** What happens with it. */
+  /** Its role for this request. */
   status: LimitStatus;
-  /** Why; absent if a list decides, or if it is asked and its state is known. */
+  /** The reason for the status; absent if a list decides, or if the limit is checked and its state is known. */
   reason?: string;
   /** Its rate. */
   rate: ExplainedRate;
   /** Its mode. */
   mode: ExplainedMode;
-  /** The most units that can be allowed at once. */
+  /** The maximum number of units that can be allowed at once. */
   quota: number;
-  /** Who it counts. */
+  /** The key by which it counts. */
   key: ExplainedKey;
   /** The tenants that share its units, if any. */
   share?: ExplainedShare;
   /** The units of the request; absent if they depend on the request. */
   cost?: number;
-  /** The list entry that decides in its place: it either refuses, or exempts without a charge. */
+  /** The list entry that decides instead: it either denies, or exempts without a charge. */
   list?: ListedEntry;
-  /** Milliseconds for which it blocks a key that it refuses, if it does; with a list of `blockFor`, those of each offence. */
+  /** The milliseconds for which it blocks a key after a rejection, if it does; if `blockFor` is a list, one number per offence. */
   blockForMs?: number | number[];
-  /** `true` if tries during a block prolong it. */
+  /** `true` if attempts during a block extend it. */
   strike?: boolean;
-  /** What happens while the store fails; present if `state` is absent for that reason. */
+  /** The fallback while the store fails; present if `state` is absent for that reason. */
   onStoreError?: string;
   /** Its counter; absent if that is not known. */
   state?: CounterState;
-  /** What it would decide; absent if that is not known. */
+  /** Its decision; absent if that is not known. */
   decision?: ExplainedDecision;
   /** Its candidate, if it has one. */
   candidate?: ExplainedCandidate;
@@ -199,57 +198,57 @@ export interface ExplainedLimit {
 export interface LeftOutLimit {
   /** Its name. */
   name: string;
-  /** Where it is declared. */
+  /** The place of its declaration. */
   origin: LimitOrigin;
-  /** A nearer limit of its name `'replaced'` it, or `@SkipRateLimit` `'skipped'` it. */
+  /** `'replaced'` by a limit of the same name closer to the handler, or `'skipped'` by `@SkipRateLimit`. */
   because: 'replaced' | 'skipped';
-  /** The place that did so. */
+  /** The place of that limit or decorator. */
   by: string;
-  /** Where it is checked nevertheless. */
+  /** The place where it is checked nevertheless. */
   note?: string;
 }
 
 /** A function of `@RateLimit`. */
 export interface ExplainedFunction {
-  /** Where it is declared. */
+  /** The place of its declaration. */
   origin: LimitOrigin;
-  /** Whether it was called: without a request it cannot be. */
+  /** True if it was called, which requires a request. */
   asked: boolean;
   /** The names of the limits that it returned. */
   gave?: string[];
-  /** Why nothing is known about its result. */
+  /** The reason why its result is not known. */
   reason?: string;
 }
 
-/** What the request would get. */
+/** The result of the hypothetical request. */
 export interface ExplainedOutcome {
   /**
-   * The request would be `'allowed'`, `'refused'` by limits, or `'denied'` by a list; it is `'unknown'` if the store fails or it
-   * depends on the request; or a function of the app `'fails'`, and the request with it.
+   * The request would be `'allowed'`, `'refused'` by limits, or `'denied'` by a list. It is `'unknown'` if the store fails or it depends on
+   * the request; with `'fails'`, a function of the app fails, so that the request also fails.
    */
   verdict: 'allowed' | 'refused' | 'denied' | 'unknown' | 'fails';
   /**
-   * The names of the limits that would refuse it, in the first phase that refuses. Empty if a list denies its address before any
-   * limit is asked.
+   * The names of the limits that would reject it, in the first phase that does. Empty if a list denies its address before any limit is
+   * checked.
    */
   refusedBy: string[];
   /** The list entry that denies it. */
   list?: ListedEntry;
-  /** 0 if it is allowed, else the shortest wait in milliseconds after which these limits would allow it; `null` for never. */
+  /** 0 if it is allowed, otherwise the shortest wait in milliseconds after which these limits would allow it; `null` for never. */
   retryAfterMs: number | null;
-  /** Milliseconds for which it would be held. */
+  /** The milliseconds for which it would be held. */
   delayMs: number;
-  /** Why; absent if limits allow or refuse it. */
+  /** The reason; absent if limits allow or reject it. */
   reason?: string;
 }
 
-/** What limits do to a request, and why: plain data that JSON can represent. */
+/** The effect of limits on a request and the reasons for it: plain data that JSON can represent. */
 export interface Explanation {
-  /** What is explained. */
+  /** The subject of the explanation. */
   subject: ExplainedSubject;
-  /** When, in milliseconds since the epoch by the clock of this process. */
+  /** The time of the explanation, in milliseconds since the epoch by the clock of this process. */
   at: number;
-  /** What the request would get. */
+  /** The result of the hypothetical request. */
   outcome: ExplainedOutcome;
   /** The limits that apply, in the order in which they are checked. */
   limits: ExplainedLimit[];
@@ -257,6 +256,6 @@ export interface Explanation {
   leftOut: LeftOutLimit[];
   /** The functions that return limits. */
   functions: ExplainedFunction[];
-  /** Why the store and its overrides could not be read; the overrides are then the last known ones. */
+  /** The reason why the store and its overrides could not be read. The last known overrides are used in that case. */
   unread?: string;
 }

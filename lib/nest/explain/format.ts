@@ -24,12 +24,12 @@ const HEAD = ['limit', 'rate', 'key', 'left', 'resets in', 'blocked for', 'cost'
 const LEFT = [0, 1, 2, 7, 8];
 const LONGEST_CELL = 48;
 const LONGEST_LINE = 200;
-/** The most days of usage to list. */
+/** The maximum number of days of usage to list. */
 const MOST_DAYS = 5;
 
 /**
- * Formats an explanation as text for a terminal: a line with what the request would get, a table of the limits with notes on
- * whatever is unusual about each, and the limits that do not apply.
+ * Formats an explanation as text for a terminal: a line with the result of the request, a table of the limits with notes on anything
+ * unusual, and the limits that do not apply.
  */
 export function formatExplanation(explanation: Explanation): string {
   const { subject, outcome, limits, leftOut, functions, unread } = explanation;
@@ -42,7 +42,7 @@ export function formatExplanation(explanation: Explanation): string {
   return lines.map((line) => `${printable(line, LONGEST_LINE)}\n`).join('');
 }
 
-/** What is below a line of the table belongs to it. */
+/** Notes go below the row that they belong to. */
 function table(limits: readonly ExplainedLimit[], unread: string | undefined): string[] {
   const [head = '', ...rows] = columns([HEAD, ...limits.map(row)], LEFT);
   return [head, ...rows.flatMap((line, index) => [line, ...notes(limits[index]!, unread).map((note) => `  ${note}`)])];
@@ -71,13 +71,13 @@ function says({ status, mode, decision }: ExplainedLimit): string {
   return decisionText(decision, isShadow ? 'would refuse (shadow)' : undefined);
 }
 
-/** A decision that only reports has another word for a refusal, and does not delay. */
+/** The text of a decision. A decision that is only reported uses another word for a rejection, and does not delay. */
 function decisionText({ allowed, delayMs, retryAfterMs, blocks }: ExplainedDecision, wouldRefuse?: string): string {
   if (allowed) return delayMs > 0 && wouldRefuse === undefined ? `holds for ${showMs(delayMs)}` : 'allows';
   return `${wouldRefuse ?? 'refuses'}${blocks === true ? ' and blocks' : ''}, ${waitText(retryAfterMs)}`;
 }
 
-/** Notes on whatever is unusual. */
+/** Notes on anything unusual. */
 function notes(limit: ExplainedLimit, unread: string | undefined): string[] {
   const { rate, mode, reason, key, phase, onStoreError, list, candidate, share } = limit;
   const lines: string[] = [];
@@ -105,7 +105,7 @@ function shareText({ by, tenant, weight }: ExplainedShare): string {
   return `shared among tenants by ${by}; what is left is that of ${whose}`;
 }
 
-/** What features show of a counter. */
+/** The states of a counter's features. */
 function stateTexts({ regions, leases, holds, usage }: Partial<CounterState> = {}): string[] {
   return [
     ...(regions === undefined ? [] : [regionsText(regions)]),
@@ -115,7 +115,7 @@ function stateTexts({ regions, leases, holds, usage }: Partial<CounterState> = {
   ];
 }
 
-/** Who holds units now. */
+/** The leases or reservations that currently hold units. */
 function heldTexts(what: string, { count, units, firstLapseMs }: HeldNow): string[] {
   if (count === 0) return [];
   const of = units === undefined ? '' : ` of ${plural(units, 'unit')}`;
@@ -131,7 +131,7 @@ function usageTexts({ timezone, days, leftOut }: RecentUsage): string[] {
   return [`charged by days (${timezone}): ${texts.toReversed().join('; ')}`];
 }
 
-/** What each region holds, and how old that is. */
+/** The units granted to each region, and the age of that information. */
 function regionsText(regions: NonNullable<CounterState['regions']>): string {
   const texts = regions.map(({ region, held, ageMs }) =>
     ageMs === undefined ? `${cell(region)} none` : `${cell(region)} ${held}, ${showMs(ageMs)} ago`,
@@ -166,7 +166,7 @@ function overrideText({ key, ...rest }: Override): string {
   return `${key === undefined ? 'all keys' : `'${key}'`}${changeText(rest)}`;
 }
 
-/** When a change ends, its number, who made it and why. */
+/** The end of a change, its version, author and reason. */
 export function changeText(
   change: CauseInfo & { readonly version: number; readonly expiresAt?: number | null | undefined },
 ): string {
@@ -182,7 +182,7 @@ interface CauseInfo {
   readonly reason?: string | undefined;
 }
 
-/** Who made a change and why, in brackets. */
+/** The author of a change and the reason for it, in brackets. */
 export function causeText({ by, reason }: CauseInfo): string {
   const cause = [by, reason].filter((text) => text !== undefined).join(': ');
   return cause === '' ? '' : ` (${cause})`;

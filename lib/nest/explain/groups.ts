@@ -3,20 +3,20 @@ import type { Rule } from '../../app/rules/rule.js';
 import { reasons } from './reasons.js';
 import type { LeftOutRule, Trace, TracedRule } from './trace.js';
 
-/** How a request is checked. */
+/** The way in which a request is checked. */
 export interface Checking {
-  /** Whether functions are called after the guards only: no user is known before. */
+  /** True if functions are only called after the guards, because no user is known before. */
   readonly asksLater?: boolean;
-  /** Whether a middleware has checked it. */
+  /** True if a middleware has checked it. */
   readonly wasEarly?: boolean;
-  /** Why a function failed, if one did. */
+  /** The reason why a function failed, if one did. */
   readonly failure?: string | undefined;
 }
 
-/** Limits that are checked together: all of them allow the request, or none is charged. */
+/** Limits that are checked together: if one of them rejects, none is charged. */
 export interface Group {
   readonly rules: readonly TracedRule[];
-  /** Why the request fails before they are checked. */
+  /** The reason why the request fails before they are checked. */
   readonly failure: string | undefined;
 }
 
@@ -29,7 +29,7 @@ export function groupsOf(
   const all = [...inForce, ...leftOut.map(({ rule, origin }) => ({ rule, origin, replaces: [] }))];
   const traced = (rules: readonly Rule[]) => rules.flatMap((rule) => all.find((each) => each.rule === rule) ?? []);
   const rules = inForce.map(({ rule }) => rule);
-  // What a middleware checks applies to every route, whatever the route skips.
+  // The limits of a middleware apply to every route, even if the route skips them.
   const early = wasEarly ? all.map(({ rule }) => rule).filter(({ phase }) => phase === 'middleware') : [];
   const inGuard = asksLater ? routeRules.guard : rulesOfPhase(rules, 'guard');
   const guard = inGuard.filter((rule) => !early.includes(rule));

@@ -10,13 +10,13 @@ import { reasons } from './reasons.js';
 
 const ADDRESS = 'ip:';
 
-/** Who a limit would count. */
+/** The identity that a limit would count. */
 export interface FoundIdentity {
   readonly identity: string;
   readonly note?: string;
 }
 
-/** The identities of a request that does not exist. */
+/** The identities of a hypothetical request. */
 export class Identities {
   private readonly list: readonly string[];
   private readonly byName: Readonly<Record<string, string>>;
@@ -30,19 +30,19 @@ export class Identities {
     this.list = typeof key === 'string' ? [key] : Array.isArray(key) ? (key as readonly string[]) : [];
   }
 
-  /** The address of the client, if one is among them. */
+  /** The client's address, if one of the identities is an address. */
   get address(): string | undefined {
     return [...this.list, ...Object.values(this.byName)].find(isAddress)?.slice(ADDRESS.length);
   }
 
-  /** Refuses identities for limits that do not apply. */
+  /** Throws for identities of limits that do not apply. */
   refuseOthers(names: readonly string[]): void {
     for (const name of Object.keys(this.byName)) {
       if (!names.includes(name)) throw new RateLimitConfigError(messages.unknownOption(LOCATION, `key.${name}`, names));
     }
   }
 
-  /** Refuses identities that no request can have, since no `key` makes them in this form. */
+  /** Throws for identities that no request can have, because no `key` produces them. */
   refuseImpossible(rules: readonly Rule[]): void {
     for (const text of this.list) {
       if (rules.length > 0 && !isAddress(text)) refuseImpossibleKey(rules, text, LOCATION);
@@ -54,7 +54,7 @@ export class Identities {
     }
   }
 
-  /** Who a limit would count, if known. */
+  /** The identity that a limit would count, if known. */
   of({ name, settings: { key, onMissingKey } }: Rule): FoundIdentity | undefined {
     const { given } = key;
     if (given === 'global') return { identity: given };

@@ -5,7 +5,7 @@ import type { ExplainedFunction } from './explanation.js';
 import { levelName } from './origins.js';
 import { reasons } from './reasons.js';
 
-/** The functions of a route that still apply, and where they are declared. */
+/** The functions of a route that still apply, and their places. */
 function sourcesOf({
   declared,
   sites: levels,
@@ -18,12 +18,12 @@ function sourcesOf({
   });
 }
 
-/** The functions of a route that no request calls. */
+/** The functions of a route, which can't be called without a request. */
 export function unaskedSources(routeRules: RouteRules): ExplainedFunction[] {
   return sourcesOf(routeRules).map(({ origin }) => ({ origin, asked: false, reason: reasons.functionUnasked() }));
 }
 
-/** Calls the functions of a route. One that fails adds no limits here, and fails its request. */
+/** Calls the functions of a route. A failing one adds no limits here, but a real request would fail. */
 export async function askSources(routeRules: RouteRules, context: ExecutionContext) {
   const answers = new Map<RuleSource, readonly Rule[]>();
   const functions: ExplainedFunction[] = [];

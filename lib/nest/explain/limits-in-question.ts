@@ -38,12 +38,14 @@ export interface Findings {
   readonly groups: readonly Group[];
   readonly leftOut: Trace['leftOut'];
   readonly functions: readonly ExplainedFunction[];
-  /** Who is looked up in lists. */
+  /** The client to look up in lists. */
   readonly client: AskingClient;
   readonly ask: (rule: Rule) => AskedLimit | Promise<AskedLimit>;
 }
 
-/** Finds the limits that a question is about, who they count, and where they are declared. Reads no counters. */
+/**
+ * Finds the limits that a question is about, the identities that they count, and the places of their declarations. Doesn't read counters.
+ */
 @Injectable()
 export class LimitsInQuestion {
   private readonly origins: Origins;
@@ -58,13 +60,13 @@ export class LimitsInQuestion {
     this.origins = new Origins(registry);
   }
 
-  /** Resolves a question. Throws or rejects with `RateLimitConfigError` if something in it is unknown. */
+  /** Resolves a question. Throws or rejects with `RateLimitConfigError` if it refers to anything unknown. */
   of(question: Question): Findings | Promise<Findings> {
     if (question.kind === 'request') return this.ofRequest(question.context);
     return question.kind === 'limit' ? this.ofLimit(question.query) : this.ofRoute(question.query);
   }
 
-  /** Resolves a limit whose rule is known. A key within others is written as it is displayed: 'o1/t1/u1'. */
+  /** Resolves a limit whose rule is known. A nested key has the form in which it is displayed: 'o1/t1/u1'. */
   ofRule(rule: Rule, key: string, ip: string | undefined): Findings {
     const identity = rule.isNested ? identityOfShown(key, rule.ancestors.length) : key;
     const costs = new Map([[rule, rule.fixedCost]]);
@@ -183,12 +185,12 @@ export class LimitsInQuestion {
   }
 }
 
-/** Whether the guard checks denied addresses, from which `@SkipRateLimit()` exempts a route. */
+/** Returns true if the guard checks denied addresses, which a route can avoid with `@SkipRateLimit()`. */
 function looksAtAddresses({ isEmpty, skipsAll }: RouteRules): boolean {
   return !isEmpty || !skipsAll;
 }
 
-/** The rules that are checked together with one. */
+/** The rules that are checked together with a rule. */
 function rulesBeside(groups: readonly Group[]): (rule: Rule) => readonly Rule[] {
   const groupOf = new Map<Rule, readonly Rule[]>();
   for (const group of groups) {
@@ -198,13 +200,13 @@ function rulesBeside(groups: readonly Group[]): (rule: Rule) => readonly Rule[] 
   return (rule) => groupOf.get(rule)!;
 }
 
-/** A method that requests call, and its class. */
+/** A method that requests can call, and its class. */
 interface FoundRoute {
   readonly type: HandlerClass;
   readonly handler: Handler;
 }
 
-/** Finds the route of a question. Throws `RateLimitConfigError`, which lists the existing ones. */
+/** Finds the route of a question. Throws `RateLimitConfigError` with a list of the existing ones. */
 function findRoute({ controller, handler }: RouteQuery, classes: HandlerClasses): FoundRoute {
   const known = [...new Set(classes.known())].filter((type) => handlersOf(type, classes).size > 0);
   const found = known.filter((type) => type === controller || classNameOf(type) === controller);

@@ -3,17 +3,17 @@ import type { DeclarationSite } from '../../app/rules/route-rules.js';
 import type { Rule } from '../../app/rules/rule.js';
 import type { LimitOrigin } from './explanation.js';
 
-/** Where limits of a route are declared: the module's is the first, the method's the last, and classes are between. */
+/** The level of a site of a route: the module's is the first, the method's the last, and classes are between them. */
 export function levelName(index: number, count: number): 'module' | 'controller' | 'handler' {
   if (index === 0) return 'module';
   return index === count - 1 ? 'handler' : 'controller';
 }
 
-/** Knows where limits are declared. */
+/** Determines the origins of limits. */
 export class Origins {
   constructor(private readonly registry: LimitRegistry) {}
 
-  /** The origin of a limit that is declared there. */
+  /** The origin of a limit that is declared at a site. */
   ofSite(rule: Rule, { location }: DeclarationSite, level: LimitOrigin['level']): LimitOrigin {
     if (level === 'module') return { level, location: this.ofModule(rule) ?? location };
     const definition = this.ofDefined(rule);

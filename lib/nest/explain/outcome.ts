@@ -4,21 +4,21 @@ import { reasons } from './reasons.js';
 /** Limits that are checked together. */
 export interface WeighedGroup {
   readonly limits: readonly Weighed[];
-  /** Why the request fails before they are checked. */
+  /** The reason why the request fails before they are checked. */
   readonly failure: string | undefined;
 }
 
-/** A limit, and whether it refuses a request because something is missing, before it is asked. */
+/** A limit, with a flag that is true if it rejects a request because something is missing, before the limit is checked. */
 export interface Weighed {
   readonly limit: ExplainedLimit;
   readonly refuses: boolean;
 }
 
 /**
- * The outcome of a request whose limits are checked in consecutive groups. If a limit refuses, its group charges nothing, and
- * later groups are not checked.
+ * The outcome of a request whose limits are checked in consecutive groups. If a limit rejects, its group charges nothing, and later groups
+ * are not checked.
  *
- * @param unknown whether further limits may apply
+ * @param unknown true if further limits may apply
  */
 export function outcomeOf(groups: readonly WeighedGroup[], unknown: boolean): ExplainedOutcome {
   let delayMs = 0;
@@ -46,11 +46,11 @@ export function outcomeOf(groups: readonly WeighedGroup[], unknown: boolean): Ex
   return open === undefined ? { verdict: 'allowed', ...passed } : { verdict: 'unknown', ...passed, reason: open };
 }
 
-/** The statuses of limits that have a say. */
+/** The statuses of limits that affect the outcome. */
 const ENFORCED: readonly LimitStatus[] = ['asked', 'listed', 'depends on the request'];
 const STOPPED = { refusedBy: [], retryAfterMs: null, delayMs: 0 };
 
-/** What ends a request before its limits are asked: a function of the app that fails, or a missing key. */
+/** The reason why a request ends before its limits are checked: a failing function of the app, or a missing key. */
 function stoppedBy(group: readonly Weighed[]): ExplainedOutcome | undefined {
   const first = group.find(({ limit, refuses }) => refuses || limit.status === 'fails');
   if (first === undefined) return undefined;
@@ -59,7 +59,7 @@ function stoppedBy(group: readonly Weighed[]): ExplainedOutcome | undefined {
   return status === 'fails' ? { verdict: 'fails', ...stopped } : { verdict: 'refused', ...stopped, refusedBy: [name] };
 }
 
-/** If a list refuses in place of one limit, the others are not asked. */
+/** If a list denies in place of one limit, the others are not checked. */
 function deniedBy(group: readonly Weighed[]): ExplainedOutcome | undefined {
   const denying = group
     .map(({ limit }) => limit)
@@ -68,12 +68,12 @@ function deniedBy(group: readonly Weighed[]): ExplainedOutcome | undefined {
   return list && { verdict: 'denied', ...STOPPED, refusedBy: denying.map(({ name }) => name), list };
 }
 
-/** Whether a limit can refuse or delay a request. */
+/** Returns true if a limit can reject or delay a request. */
 function isEnforced({ mode, status }: ExplainedLimit): boolean {
   return mode.mode === 'enforce' && ENFORCED.includes(status);
 }
 
-/** Whether its decision is unknown. */
+/** Returns true if its decision is unknown. */
 function isOpen({ status, decision }: ExplainedLimit): boolean {
   return decision === undefined || (status === 'depends on the request' && !decision.allowed);
 }

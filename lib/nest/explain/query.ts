@@ -10,7 +10,7 @@ export const LOCATION = 'LimiterService.explain';
 const LIMIT_OPTIONS = ['limit', 'key', 'within', 'cost', 'share', 'ip'];
 const ROUTE_OPTIONS = ['controller', 'handler', 'key', 'cost', 'share'];
 
-/** What is to be explained. */
+/** The subject of a question. */
 export type Question =
   | { readonly kind: 'limit'; readonly query: LimitQuery }
   | { readonly kind: 'route'; readonly query: RouteQuery }

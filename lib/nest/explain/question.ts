@@ -5,9 +5,9 @@ import type { LimitDefinition } from '../../app/config/limit-definition.js';
 export interface LimitQuery {
   /** The limit: its name, or its definition. */
   limit: string | LimitDefinition;
-  /** The key of the counter, such as `'tenant:acme'`, as `consume` takes it and a `KeyResolver` returns it. */
+  /** The key of the counter, such as `'tenant:acme'`, in the form that `consume` takes and a `KeyResolver` returns. */
   key: string;
-  /** The keys of the limits that it is within, by name, if any: `{ team: 't1', org: 'o1' }`. */
+  /** The keys of its parent limits by name, if any: `{ team: 't1', org: 'o1' }`. */
   within?: Readonly<Record<string, string>> | undefined;
   /**
    * Units: a whole number >= 0.
@@ -20,7 +20,7 @@ export interface LimitQuery {
    */
   share?: string;
   /**
-   * The address of the client, for lists of addresses.
+   * The client's address, for lists of addresses.
    * @default none, as in calls from code
    */
   ip?: string;
@@ -33,19 +33,19 @@ export interface RouteQuery {
   /** The name of its method. */
   handler: string;
   /**
-   * Who makes the request: an identity such as `'ip:203.0.113.7'`; several, such as `['user:42', 'ip:203.0.113.7']`, of which
-   * each limit takes the first that its `key` can make; or identities by the names of limits, such as `{ api: 'tenant:acme' }`.
-   * The first address among them is that of the client, also for lists.
+   * The caller: an identity such as `'ip:203.0.113.7'`; several, such as `['user:42', 'ip:203.0.113.7']`, of which each limit uses the
+   * first that its `key` can produce; or identities per limit name, such as `{ api: 'tenant:acme' }`. The first address among them is the
+   * client's address, which is also looked up in lists.
    * @default unknown: only limits with key `'global'` have a state
    */
   key?: string | readonly string[] | Readonly<Record<string, string>>;
   /**
-   * Units, for limits whose `cost` is a function: a whole number >= 1.
+   * The units, for limits whose `cost` is a function: a whole number >= 1.
    * @default it depends on the request
    */
   cost?: number;
   /**
-   * The tenant, for limits with `share`, as their `by` finds it.
+   * The tenant, for limits with `share`, in the form that their `by` returns.
    * @default depends on the request: explains the total of all tenants
    */
   share?: string;

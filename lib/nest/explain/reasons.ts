@@ -4,7 +4,7 @@ import type { MissingKeyOutcome } from '../../app/rules/resolve/identity.js';
 
 type LackedKey = Pick<BoundKey, 'noun' | 'needsUser'>;
 
-/** The reasons in explanations, for limits that are not simply checked. */
+/** The reasons in explanations of limits that are not simply checked. */
 export const reasons = {
   countsPerRoute: () => 'each route has a counter of its own, and the question names no route',
   keyNotGiven: (noun: string) => `no ${noun} is given`,

@@ -8,7 +8,7 @@ import { LOCATION } from './query.js';
 export interface TracedRule {
   readonly rule: Rule;
   readonly origin: LimitOrigin;
-  /** The origins of the limits of the same name that it replaces, the farthest first. */
+  /** The origins of the limits of the same name that it replaces, starting with the one farthest from the handler. */
   readonly replaces: LimitOrigin[];
 }
 
@@ -17,15 +17,15 @@ export interface LeftOutRule extends LeftOutLimit {
   readonly rule: Rule;
 }
 
-/** What applies to a route, and what does not. */
+/** The limits of a route that apply, and those that do not. */
 export interface Trace {
   readonly inForce: TracedRule[];
   readonly leftOut: LeftOutRule[];
 }
 
 /**
- * Merges the sites of a route, and keeps what was left out. `answers`: what functions returned. Throws `RateLimitConfigError` if these
- * conflict.
+ * Merges the sites of a route, and records the limits that are left out. `answers`: the results of functions. Throws `RateLimitConfigError`
+ * if these conflict.
  */
 export function trace(
   sites: readonly DeclarationSite[],
@@ -48,7 +48,7 @@ export function trace(
       traced.set(rule, { rule, origin, replaces: replaced.get(rule.name) ?? [] });
     },
   });
-  // A limit is checked together with all that it is within, which may be declared nowhere.
+  // A limit is checked together with its ancestors, which may not be declared on any site.
   const ofNamed = (rule: Rule): TracedRule => ({ rule, origin: origins.ofNamed(rule, LOCATION), replaces: [] });
   return { inForce: rules.map((rule) => traced.get(rule) ?? ofNamed(rule)), leftOut };
 }

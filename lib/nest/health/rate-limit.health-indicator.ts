@@ -13,12 +13,12 @@ import type { StoreLayer } from '../../storage/stores/layers/store-layer.js';
 /** The statuses of `@nestjs/terminus`; it supports `'degraded'` from version 12 on. */
 export type RateLimitHealthStatus = 'up' | 'degraded' | 'down';
 
-/** How to report a failing store. */
+/** The options of the report. */
 export interface RateLimitHealthOptions<Status extends RateLimitHealthStatus = RateLimitHealthStatus> {
   /**
-   * The status to report while the store fails: `'up'`, since the app still answers; `'degraded'` with `@nestjs/terminus` 12,
-   * while older versions leave it out of their response; or `'down'`, which makes it answer 503, for apps that need the store,
-   * such as those whose limits have `onStoreError: 'deny'`.
+   * The status to report while the store fails: `'up'`, since the app still responds; `'degraded'` with `@nestjs/terminus` 12, which older
+   * versions leave out of their response; or `'down'`, for which terminus responds with 503, for apps that need the store, such as those
+   * with `onStoreError: 'deny'`.
    * @default 'up'
    */
   whileFailing?: Status | undefined;
@@ -28,20 +28,20 @@ export interface RateLimitHealthOptions<Status extends RateLimitHealthStatus = R
 export interface RateLimitHealth<Status extends RateLimitHealthStatus = RateLimitHealthStatus> {
   /** `'up'`, or `whileFailing` while the store fails. */
   status: 'up' | Status;
-  /** What decides at the moment. */
+  /** The place where decisions are currently made. */
   source: Decision['source'];
-  /** What is wrong, if anything. It contains no host name. */
+  /** The problem, if there is one. It contains no host name. */
   message?: string | undefined;
 }
 
 const STATUSES: readonly RateLimitHealthStatus[] = ['up', 'degraded', 'down'];
 const FAILING: Decision['source'] = 'fallback';
-/** An identity that no limit counts; probing writes nothing. */
+/** A key that no limit uses; probing writes nothing. */
 const PROBE = 'health';
 
 /**
- * Reports to health checks whether the store answers. It is made for `@nestjs/terminus`, which need not be installed:
- * `health.check([() => limits.isHealthy('rate-limits')])`.
+ * Reports the state of the store to health checks. It is made for `@nestjs/terminus`, which need not be installed: `health.check([() =>
+ * limits.isHealthy('rate-limits')])`.
  */
 @Injectable()
 export class RateLimitHealthIndicator {
@@ -58,8 +58,8 @@ export class RateLimitHealthIndicator {
   ) {}
 
   /**
-   * Asks the store, within the `timeout` of the module. Never rejects because of the store; rejects with `RateLimitArgumentError`
-   * if the option is wrong.
+   * Calls the store, within the `timeout` of the module. Never rejects because of the store; rejects with `RateLimitArgumentError` for an
+   * invalid option.
    *
    * @param key the name under which terminus shows the result
    */
@@ -78,7 +78,7 @@ export class RateLimitHealthIndicator {
     return { [key]: health } as Record<Key, RateLimitHealth<Status>>;
   }
 
-  /** A master that was replaced keeps answering until it is demoted. */
+  /** A master that was replaced keeps responding until it is demoted. */
   private async isMaster(): Promise<boolean | undefined> {
     const { redis } = this;
     return redis === undefined || isCluster(redis) ? undefined : isMasterOfSentinels(redis, this.settings.timeoutMs);

@@ -7,7 +7,7 @@ import { HandlerClasses } from '../../app/rules/handler-classes.js';
 import { documentResponses, LateResponses, type Responses, responsesOf } from './late-responses.js';
 import { refusalResponse } from './refusal-response.js';
 
-/** The property in which its compiler plugin keeps the types of a controller's methods. */
+/** The property in which its compiler plugin stores the types of a controller's methods. */
 const FOUND = '_OPENAPI_METADATA_FACTORY';
 /** A controller, with the plugin's findings. */
 interface Documented {
@@ -19,7 +19,7 @@ interface Documented {
 const METHOD = 'method';
 const STATUS = '__httpCode__';
 
-/** Adds the refusals of every route that has limits, mostly 429, to the documentation of `@nestjs/swagger`. */
+/** Adds the rejections of every route that has limits, mostly 429, to the documentation of `@nestjs/swagger`. */
 @Injectable()
 export class ApiDocumentation {
   private readonly late = new LateResponses(() => this.write());
@@ -32,10 +32,10 @@ export class ApiDocumentation {
     private readonly scanner: MetadataScanner,
   ) {}
 
-  /** Must run before the app starts, since documents are usually made before that. Adds them when a document is made. */
+  /** Has to run before the app starts, since most documents are created before that. The responses are added when a document is created. */
   begin(): void {
     for (const type of this.controllers()) {
-      // What is written of a method holds for all classes that inherit it: none of them may be read before.
+      // Responses written for a method apply to all classes that inherit it, so none of these may be read before.
       if (inherits(type) || this.classes.mayHaveLimits(type)) this.late.standIn(type);
     }
   }
@@ -59,7 +59,7 @@ export class ApiDocumentation {
     const routes = names.filter((name) => Reflect.hasMetadata(METHOD, prototype[name]!));
     const statuses = routes.map((name) => this.plans.refusalStatuses(type, prototype[name]!));
     const known = responsesOf(type) ?? {};
-    // What the user has documented stays.
+    // Responses that the user has documented stay unchanged.
     const isNew = (status: number) => !Object.hasOwn(known, status);
     const ofAll = [...(statuses[0] ?? [])].filter((status) => isNew(status) && statuses.every((of) => of.has(status)));
     if (ofAll.length > 0) documentResponses(type, { ...known, ...this.refusals(ofAll) });
@@ -84,13 +84,13 @@ function inherits(type: Documented): boolean {
   return Object.getPrototypeOf(type) !== Function.prototype;
 }
 
-/** The default documentation of a route without documented responses; adding only our refusals would remove it. */
+/** The default documentation of a route without documented responses. Adding only our rejections would remove it. */
 function usualResponse(type: Documented, name: string, handler: object): Responses {
   const isPost = Reflect.getMetadata(METHOD, handler) === RequestMethod.POST;
   const status = Reflect.getMetadata(STATUS, handler) as number | undefined;
   return Object.defineProperty({}, status ?? (isPost ? HttpStatus.CREATED : HttpStatus.OK), {
     enumerable: true,
-    // The plugin's findings may be loaded only just before the document is made.
+    // The types that the plugin found may be loaded only just before the document is created.
     get: () => foundResponse(type, name),
   });
 }

@@ -1,6 +1,6 @@
 export type Responses = Record<string, object>;
 
-/** Where `@nestjs/swagger` keeps the responses of a controller or a route. Using the key avoids loading the package. */
+/** The key under which `@nestjs/swagger` stores the responses of a controller or a route. Using the key avoids loading the package. */
 const RESPONSES = 'swagger/apiResponse';
 
 /** The documented responses of a class, its superclasses or a method. */
@@ -13,15 +13,15 @@ export function documentResponses(target: object, responses: Responses): void {
 }
 
 interface StandIn {
-  /** What was documented of the class itself, maybe by a stand-in of another app. */
+  /** The responses that were documented for the class before, possibly by a stand-in of another app. */
   readonly before: Responses | undefined;
-  /** Whether its app would still write. */
+  /** True if its app has not written its responses yet. */
   waits: boolean;
 }
 
 const standIns = new WeakMap<object, StandIn>();
 
-/** What was documented without stand-ins, or with those of other apps that still wait. */
+/** The responses that were documented without stand-ins, or with those of other apps that have not written yet. */
 function documentedBefore(responses: Responses | undefined, others: boolean): Responses | undefined {
   const standIn = responses && standIns.get(responses);
   if (standIn === undefined || (others && standIn.waits)) return responses;
@@ -33,15 +33,15 @@ function ownResponses(type: object): Responses | undefined {
 }
 
 /**
- * Stands in for the documented responses of some classes, and has them written when a document is made, which reads those of a
- * class before those of its methods. Most processes never make one.
+ * Replaces the documented responses of some classes with stand-ins, which cause the real ones to be written when a document is created: it
+ * reads those of a class before those of its methods. Most processes never create one.
  */
 export class LateResponses {
   private readonly byClass = new Map<object, Responses>();
 
   constructor(private readonly write: () => void) {}
 
-  /** Stands in for the responses of a class; again, if those of another app do. */
+  /** Replaces the responses of a class with a stand-in, even if they are already a stand-in of another app. */
   standIn(type: object): void {
     // A controller may be in several modules.
     if (this.byClass.has(type)) return;
@@ -66,7 +66,7 @@ export class LateResponses {
     documentResponses(type, late);
   }
 
-  /** Puts back what was documented before. */
+  /** Restores the responses that were documented before. */
   withdraw(): void {
     this.putBack(true);
   }
@@ -86,7 +86,7 @@ export class LateResponses {
     const all = [...this.byClass];
     this.putBack(false);
     this.write();
-    // Who reads them now has got the stand-in.
+    // The code that is reading the responses now has a reference to the stand-in.
     for (const [type, late] of all) Object.assign(late, responsesOf(type));
   }
 }

@@ -3,7 +3,7 @@ import { HttpStatus } from '@nestjs/common';
 import { PROBLEM_TYPE } from '../../app/http/problem.js';
 import type { RateLimitSettings } from '../../app/config/settings.js';
 
-/** A response as OpenAPI describes it. */
+/** A response in the form of OpenAPI. */
 export interface DescribedResponse {
   readonly description: string;
   readonly headers?: Readonly<Record<string, object>>;
@@ -22,7 +22,7 @@ const numbers = (prefix: string): Headers => ({
   [`${prefix}-Reset`]: whole('Seconds until a request fits again'),
 });
 
-/** The headers of each format. Those of functions are not known. */
+/** The headers of each format. Those that functions set are not known. */
 const HEADERS: ReadonlyMap<unknown, Headers> = new Map<unknown, Headers>([
   [
     'draft-8',
@@ -65,13 +65,13 @@ const problemBody = (status: number) => ({
   },
 });
 
-/** Describes the response to a refused request, by limits that refuse with this status. */
+/** Describes the response to a request that limits reject with this status. */
 export function refusalResponse(
   { options, problem, body, retryAfter }: RateLimitSettings,
   status: number,
 ): DescribedResponse {
   const formats = [options.headers ?? 'draft-8'].flat();
-  // A body made by a function is not known, either.
+  // Nor is the body known if a function creates it.
   const isKnown = body === undefined && options.answer === undefined;
   const schema = !isKnown ? { type: 'object' } : problem ? problemBody(status) : usualBody(status);
   return {

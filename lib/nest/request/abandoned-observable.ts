@@ -1,7 +1,7 @@
 import { NEVER, Observable } from 'rxjs';
 import type { CallRun, EndPart } from './call-run.js';
 
-/** The private part of an RxJS subscription: what is cancelled with it, including subscriptions to its sources. */
+/** The private part of an RxJS subscription: everything that is cancelled with it, including subscriptions to its sources. */
 interface Kept {
   readonly closed?: boolean;
   readonly isStopped?: boolean;
@@ -9,8 +9,8 @@ interface Kept {
 }
 
 /**
- * The same Observable as a part of a call, which ends with it. If its listener leaves first, what can be cancelled is. But a
- * promise in it goes on, and so does an asynchronous generator until its next value: they linger.
+ * Makes an Observable a part of a call that ends with the Observable. If the subscriber leaves first, everything that can be cancelled is
+ * cancelled. A promise inside continues, and an asynchronous generator continues until its next value: these linger.
  */
 export function partOfCall(observable: Observable<unknown>, run: CallRun): Observable<unknown> {
   return new Observable((subscriber) => {
@@ -38,17 +38,17 @@ export function partOfCall(observable: Observable<unknown>, run: CallRun): Obser
   });
 }
 
-/** Whether an Observable ends in `NEVER`, such as one that keeps a stream of events open. */
+/** Returns true if an Observable never emits because it is based on `NEVER`, as one that only keeps an event stream open. */
 function waitsForNothing(observable: Observable<unknown>): boolean {
   let source: Observable<unknown> | undefined = observable;
   while (source !== undefined && source !== NEVER) source = source.source;
   return source === NEVER;
 }
 
-/** The open subscriptions in a subscription that cancel nothing, such as that of a promise. */
+/** The open subscriptions inside a subscription that unsubscribing does not cancel, such as that of a promise. */
 function uncancellable(subscription: Kept): Kept[] {
   const { _finalizers: finalizers } = subscription;
-  // Undefined if this version of RxJS keeps them elsewhere.
+  // `undefined` if this version of RxJS stores them elsewhere.
   if (finalizers === undefined) return [];
   if (finalizers === null || finalizers.length === 0) return [subscription];
   return finalizers.filter(isOpenSubscriber).flatMap(uncancellable);
@@ -58,9 +58,7 @@ function isOpenSubscriber({ isStopped, closed }: Kept): boolean {
   return isStopped === false && closed === false;
 }
 
-/**
- * Calls back once the sources of an ended subscription notice that it has ended, which they do when they have something to emit.
- */
+/** Calls back when the sources of an ended subscription notice the end, which they do at their next value. */
 function onceNoticed(subscription: Kept, noticed: EndPart): void {
   Object.defineProperty(subscription, 'closed', {
     configurable: true,

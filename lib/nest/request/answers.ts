@@ -27,14 +27,14 @@ import type { LimitedRequest } from './limited-request.js';
 import type { PendingCheck } from './request-check.js';
 import { ResponseHeaders } from './response-headers.js';
 
-/** A call to be answered. */
+/** The call to respond to. */
 type AnsweredCall = Pick<LimitedRequest, 'context' | 'parts'>;
 
-/** Answers requests: describes limits in headers, and refuses with an exception. */
+/** Creates the responses to requests: reports limits in headers, and throws the exceptions of rejections. */
 @Injectable()
 export class Answers {
   private readonly attempts = new Attempts(logger);
-  /** What makes the responses of refusals that are not sent yet. */
+  /** The functions that create the response to a rejection, until it is sent. */
   private readonly resolvers = new WeakMap<RateLimitExceededException, NonNullable<RefusalAnswer['resolve']>>();
   private readonly deadline: AnswerDeadline;
 
@@ -45,7 +45,7 @@ export class Answers {
     this.deadline = new AnswerDeadline(settings.resolveTimeoutMs);
   }
 
-  /** Describes a check in the headers. Throws if a limit refused, or the store failed. */
+  /** Reports a check in the headers. Throws if a limit rejected the request, or the store failed. */
   describe(request: LimitedRequest, check: PendingCheck): void {
     try {
       check.conclude();
@@ -58,27 +58,27 @@ export class Answers {
     if (!result.allowed) throw this.exceeded(request, result, request.limits);
   }
 
-  /** Refuses a request because of a list. The client learns no more than that. */
+  /** The exception for a request that a list denies. It reveals nothing else to the client. */
   denied(request: LimitedRequest): RateLimitDeniedException {
     const status = this.settings.options.lists?.status ?? 403;
     return new RateLimitDeniedException(status, this.setsProblemType(request) ? deniedProblem(status) : undefined);
   }
 
-  /** Refuses a request because the store failed, and a limit says `'deny'`. */
+  /** The exception for a request while the store fails and a limit's policy is `'deny'`. */
   private unavailable(request: LimitedRequest, cause: unknown): HttpException {
     return this.notNow(request, messages.unavailable(), cause);
   }
 
-  /** Refuses a request that was to be held, because the app shuts down. */
+  /** The exception for a request that should be held while the app shuts down. */
   shuttingDown(request: LimitedRequest): HttpException {
     return this.notNow(request, messages.shuttingDown(), new RateLimitStoreError(messages.closed()));
   }
 
-  /** The error that the request's transport uses for a refusal; or the error of its reader, if that fails. */
+  /** The error that the request's transport uses for a rejection; or the error of its reader, if that throws. */
   async translate(request: LimitedRequest, error: unknown): Promise<unknown> {
     const { reader, context } = request;
     if (error instanceof RateLimitExceededException) await this.resolve(error, request);
-    // A reader may look at the handler, which a middleware does not have.
+    // A reader may use the handler, which does not exist in a middleware.
     const hasHandler = (context.getHandler() as Function | null) !== null;
     if (!(error instanceof HttpException) || reader.refuse === undefined || !hasHandler) return error;
     try {
@@ -88,7 +88,7 @@ export class Answers {
     }
   }
 
-  /** The exception names all limits that refused. The limit with the longest wait determines the rest. */
+  /** The exception contains the names of all limits that rejected. The limit with the longest wait determines everything else. */
   private exceeded(
     request: LimitedRequest,
     result: CheckResult,
@@ -116,12 +116,12 @@ export class Answers {
     return exception;
   }
 
-  /** Whether the app makes the response of a refusal, and has not yet. */
+  /** Returns true if the app still has to create the response to a rejection. */
   hasResolver(exception: RateLimitExceededException): boolean {
     return this.resolvers.has(exception);
   }
 
-  /** Has the app make the response of a refusal, or a part of it. If that fails, the refusal stays as it is. */
+  /** Lets the app create the response to a rejection, or a part of it. If that fails, the rejection stays unchanged. */
   async resolve(exception: RateLimitExceededException, call: AnsweredCall): Promise<void> {
     const resolve = this.resolvers.get(exception);
     if (resolve === undefined) return;
@@ -141,7 +141,7 @@ export class Answers {
     }
   }
 
-  /** Completes a refusal thrown by code with what it did not set itself. `rule` is that of its tightest limit, if known. */
+  /** Adds everything to a rejection that the code that threw it has not set. `rule` belongs to its tightest limit, if that is known. */
   complete(exception: RateLimitExceededException, rule: Rule | undefined, call: AnsweredCall): void {
     const answer = rule?.answer ?? this.unknownAnswer;
     if (rule?.limit.withoutRetryAfter ?? !this.settings.retryAfter) exception.hideWait();
@@ -170,7 +170,7 @@ export class Answers {
       : quotaExceeded(message, names, status);
   }
 
-  /** The answer of a limit that is not known. */
+  /** The response of a limit that is not known. */
   private get unknownAnswer(): RefusalAnswer {
     return { message: undefined, body: this.settings.body, status: undefined, resolve: undefined };
   }
@@ -183,7 +183,9 @@ export class Answers {
     return exception;
   }
 
-  /** Whether to use problem details. Frameworks label any object as plain JSON unless its type is set. */
+  /**
+   * Returns true if the body should be in the format of problem details. Frameworks label any object as plain JSON unless its type is set.
+   */
   private setsProblemType({ context, parts }: AnsweredCall): boolean {
     if (!this.settings.problem || context.getType() !== 'http') return false;
     this.headers.setType(parts.response, PROBLEM_TYPE);
@@ -213,7 +215,7 @@ export class Answers {
     return this.attempt('body', result, made, isBody) ?? usual;
   }
 
-  /** If a user's function fails, a refusal must not become another error. */
+  /** Calls a function of the app. If it throws, the rejection must not become a different error. */
   private attempt<T>(
     option: string,
     { tightest }: CheckResult,

@@ -10,23 +10,23 @@ export interface StoreCheck {
   readonly entries: readonly RuleEntry[];
   readonly decisions: readonly StoreDecision[];
   readonly store: Store;
-  /** Whether its units may have to be given back. */
+  /** True if its units may have to be refunded. */
   readonly refundable: boolean;
 }
 
-/** What one limit has charged a request. */
+/** The units that one limit has charged a request. */
 export interface RequestCharge extends Refund {
   readonly rule: Rule;
   readonly store: Store;
   /** The units charged now. */
   units: number;
-  /** Whether its actual cost has been reported, or it was given back. */
+  /** True if its actual cost has been reported, or it was refunded. */
   settled: boolean;
-  /** Whether it has been given back. */
+  /** True if it has been refunded. */
   returned: boolean;
 }
 
-/** What a check charged. */
+/** Returns the charges of a check. */
 export function requestChargesOf({ entries, decisions, store }: StoreCheck): RequestCharge[] {
   return entries.flatMap((entry, index) => {
     const decision = decisions[index]!;
@@ -35,33 +35,33 @@ export function requestChargesOf({ entries, decisions, store }: StoreCheck): Req
   });
 }
 
-/** Gives back the charges of one request, which are all in one store. */
+/** Refunds the charges of one request, which are all in one store. */
 export async function giveBack(charges: readonly RequestCharge[]): Promise<void> {
   const open = charges.filter(({ returned, units }) => !returned && units > 0);
   const [first] = open;
   if (first === undefined) return;
   for (const charge of open) charge.settled = charge.returned = true;
   try {
-    // The limit may have another rate by now.
+    // The rate of the limit may have changed.
     await first.store.refund(
       open.map(({ rule, store: _store, ...charge }) => ({ ...charge, limit: rule.limitFor(charge.identity) })),
     );
   } catch (error) {
-    // The request is over, and its units expire by themselves.
+    // The request is over, and its units expire on their own.
     if (!(error instanceof RateLimitStoreError)) throw error;
   }
 }
 
-/** Makes a charge what the request counts in the end: surplus units are given back, and missing ones are charged. */
+/** Adjusts a charge to the units that the request counts in the end: surplus units are refunded, missing ones are charged. */
 export async function weigh(charge: RequestCharge, units: number): Promise<void> {
   const { rule, store, ...charged } = charge;
   charge.settled = true;
-  // If the request does not count in the end, no more than this is given back.
+  // At most this number of units is refunded if the request does not count in the end.
   charge.units = Math.min(units, 2 * charge.limit.whole.quota);
   try {
     await settle(store, { ...charged, limit: rule.limitFor(charge.identity) }, units);
   } catch (error) {
-    // The request is over; what it was charged first stays charged.
+    // The request is over, and its first charge stays unchanged.
     if (!(error instanceof RateLimitStoreError)) throw error;
   }
 }

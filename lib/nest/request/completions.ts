@@ -32,13 +32,13 @@ interface Held {
   readonly limit: CompiledLimit;
 }
 
-/** A charge, and whether its request counts or how many units it is. */
+/** A charge, and the result of its limit's `count`: a boolean or a number of units. */
 interface CountedCharge {
   readonly charge: RequestCharge;
   readonly counted: boolean | number;
 }
 
-/** Completes requests: holds those that a limit delays, and at the end refunds what does not count and releases leases. */
+/** Completes requests: holds those that a limit delays. At the end, refunds requests that do not count, and releases leases. */
 @Injectable()
 export class Completions {
   private readonly attempts = new Attempts(logger);
@@ -52,7 +52,7 @@ export class Completions {
     private readonly slowReaders: SlowReaders,
   ) {}
 
-  /** Keeps what an allowed check has charged. Returns a promise if the request has to wait before it goes on. */
+  /** Records the charges of an allowed check. Returns a promise if the request has to wait before it continues. */
   complete(request: LimitedRequest, check: StoreCheck): Promise<void> | undefined {
     if (!check.refundable) {
       request.deferCharge(check);
@@ -64,7 +64,7 @@ export class Completions {
     return delayMs > 0 ? this.hold(request, charges, delayMs) : undefined;
   }
 
-  /** Ends a request that is refused with an error: without a connection, nothing else reports the end. */
+  /** Ends a request that is rejected with an error. Without a connection, nothing else reports the end. */
   refuse({ completion }: LimitedRequest, earlier: LimitedRequest | undefined, error: unknown): unknown {
     for (const each of [completion, earlier?.completion]) if (each !== undefined) each.wasRefused = true;
     completion?.handlerEnded({ failed: true, error });
@@ -79,7 +79,7 @@ export class Completions {
     throw end === 'closed' ? clientClosedRequest() : this.answers.shuttingDown(request);
   }
 
-  /** Once the request ends, refunds what does not count, and releases leases. */
+  /** At the end of the request, refunds units that do not count, and releases leases. */
   private releaseAtEnd(request: LimitedRequest, check: StoreCheck, charges: readonly RequestCharge[]): void {
     const waiting = charges.filter(({ rule }) => rule.waitsForEnd);
     if (waiting.length === 0) return;
@@ -102,7 +102,7 @@ export class Completions {
     });
   }
 
-  /** Releases leases once the request is over, or its client and leftovers have had their time. */
+  /** Releases leases once the request is over, or its client and the parts still running have used up their time. */
   private releaseHeld(
     completion: RequestCompletion,
     connection: ClosableResponse | undefined,
@@ -116,7 +116,7 @@ export class Completions {
     completion.onOver((outcome) => release(leases, endOf(completion, outcome)));
   }
 
-  /** Releases leases that limit load once only the client is waited for, and the others after the time that the client has. */
+  /** Releases leases that limit load as soon as only the client has something left to do, and the others when the client's time is up. */
   private releaseAnswered(completion: RequestCompletion, answer: Answer, held: readonly Held[]): void {
     const load = held.filter(({ limit }) => limit.adapts).map(({ lease }) => lease);
     const slots = held.filter(({ limit }) => !limit.adapts);
@@ -139,8 +139,8 @@ export class Completions {
   }
 
   /**
-   * Refunds what does not count, given how the request ended, and settles what counts otherwise than it was charged. A function that
-   * takes its time, or never answers, holds up no other limit.
+   * Refunds charges that do not count, based on the outcome, and settles those that count a different number of units. A function that is
+   * slow, or never returns, does not delay other limits.
    */
   private async giveBackUncounted(charges: readonly RequestCharge[], outcome: Outcome): Promise<void> {
     const countable = charges.filter(({ limit }) => limit.algorithm.leases === undefined);
@@ -156,7 +156,7 @@ export class Completions {
   }
 }
 
-/** Gives back what does not count, and makes the others what they count. */
+/** Refunds charges that do not count, and adjusts the others to the units that they count. */
 async function settleCounted(charges: readonly CountedCharge[]): Promise<void> {
   const weighed = charges.filter(({ charge, counted }) => typeof counted === 'number' && !charge.settled);
   await Promise.all([
@@ -176,12 +176,12 @@ function delayOf({ entries, decisions }: StoreCheck): number {
   return Math.max(...decisions.map(({ delayMs }, index) => (entries[index]!.limit.shadow ? 0 : delayMs)));
 }
 
-/** What the end of a request shows about load. A refusal shows nothing, and neither does a client that is slow to read. */
+/** The end of a request, as a signal of load. A rejection is no signal, nor is a slow client. */
 function endOf({ wasRefused, wasRead }: RequestCompletion, outcome: Outcome): LeaseEnd {
   return wasRefused || !wasRead ? 'ignored' : leaseEndOf(outcome);
 }
 
-/** Nothing waits for the store. A user's store that fails in an unusual way must not end the process. */
+/** The store isn't awaited. A custom store that fails in an unusual way must not terminate the process. */
 function release(leases: readonly Lease[], end: LeaseEnd): void {
   for (const lease of leases) lease.release(end).catch(logFailure);
 }

@@ -6,7 +6,10 @@ import { messages } from '../../engine/errors/messages/general.js';
 import { assertActual } from '../../engine/limits/arguments.js';
 import { type Awaitable, isPromise } from '../../engine/util/awaitable.js';
 
-/** Whether a request counts, or how many units it is in the end. If a user's function fails, the request must not become free. */
+/**
+ * Returns true if a request counts, or the number of units that it counts. If a function of the app throws, the request counts, so that it
+ * does not become free.
+ */
 export function countedUnits(rule: Rule, outcome: Outcome, attempts: Attempts): Awaitable<boolean | number> {
   const failed = (error: unknown) => {
     attempts.report(messages.countFailed(rule.name), error);

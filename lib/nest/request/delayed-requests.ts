@@ -2,7 +2,7 @@ import { Injectable, type OnModuleDestroy } from '@nestjs/common';
 import { type ClosableResponse, isGone, onClose } from '../../app/transports/connection.js';
 import { LongTimeout } from '../../engine/util/long-timeout.js';
 
-/** How a hold ends: its time is up, the client has closed the connection, or the app shuts down. */
+/** The end of a hold: its time is up, the client has closed the connection, or the app shuts down. */
 export type DelayEnd = 'over' | 'closed' | 'shut down';
 
 /** The requests that are being held. */
@@ -11,7 +11,7 @@ export class DelayedRequests implements OnModuleDestroy {
   private readonly ends = new Set<() => void>();
   private closed = false;
 
-  /** Waits, but no longer than until the client leaves or the app shuts down. */
+  /** Waits for a time, or until the client leaves or the app shuts down. */
   delay(
     delayMs: number,
     connection: (ClosableResponse & { shouldKeepAlive?: boolean }) | undefined,
@@ -25,11 +25,11 @@ export class DelayedRequests implements OnModuleDestroy {
         resolve(end);
       };
       const shutDown = () => {
-        // The client must not delay the server's shutdown with a keep-alive connection.
+        // A keep-alive connection of the client must not delay the server's shutdown.
         if (connection?.shouldKeepAlive === true) connection.shouldKeepAlive = false;
         done('shut down');
       };
-      // While anyone waits for the response, the client's socket keeps the process alive.
+      // While a client waits for the response, its socket keeps the process alive.
       const alarm = new LongTimeout(delayMs, () => done('over'), false);
       const forget = connection === undefined ? undefined : onClose(connection, () => done('closed'));
       this.ends.add(shutDown);

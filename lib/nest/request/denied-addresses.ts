@@ -12,10 +12,10 @@ import { addressOf } from '../../app/transports/read-request.js';
 import { clientClosedRequest } from './client-closed-request.js';
 import type { LimitedRequest } from './limited-request.js';
 
-/** Refuses requests from addresses that lists for all limits refuse, before any limit is checked. */
+/** Rejects requests from addresses that lists for all limits deny, before any limit is checked. */
 @Injectable()
 export class DeniedAddresses {
-  /** Stands for all limits when the refusal is reported. */
+  /** Represents all limits in reports of the rejection. */
   private readonly everything: CompiledLimit;
 
   constructor(
@@ -28,12 +28,12 @@ export class DeniedAddresses {
     this.everything = new CompiledLimit(options, { location: 'lists', name: '*', namespace: '@lists', shadow });
   }
 
-  /** Whether any addresses may be refused. */
+  /** True if any addresses may be denied. */
   get mayRefuse(): boolean {
     return this.lists.mayRefuseAddresses;
   }
 
-  /** Whether a request is refused for its address; `origin` is who reports it. Throws if the address was lost. */
+  /** Returns true if a request is denied for its address; `origin` reports the decision. Throws if the address was lost. */
   refuses({ parts }: Pick<LimitedRequest, 'parts'>, origin?: CheckOrigin): boolean {
     const { shadow, ipv6Prefix } = this.settings;
     const address = addressOf(parts);
@@ -43,7 +43,7 @@ export class DeniedAddresses {
     }
     if (!this.lists.refuses(address)) return false;
     const entry = { limit: this.everything, identity: ipIdentity(address, ipv6Prefix)!, cost: 1 };
-    // The layer of lists answers at once, and the one above it reports the decision.
+    // The layer of lists decides synchronously, and the one above it reports the decision.
     decide(this.store, { entries: [entry], address, origin }, IGNORED);
     return !shadow;
   }

@@ -12,18 +12,18 @@ import { isStream, watched } from './subscription.js';
 /** A method of a controller or a gateway. */
 type Method = (this: unknown, ...args: unknown[]) => unknown;
 
-/** The run that is calling a handler. */
+/** The run that is currently calling a handler. */
 const current = new AsyncLocalStorage<HandlerRun>();
 
-/** The functions that have replaced handlers, so that none is replaced twice. */
+/** The functions that have replaced handlers, so that no handler is replaced twice. */
 const reporting = new WeakSet<object>();
 
 /**
- * One run of a handler. Nest unsubscribes from handlers of messages and events when their client leaves, and an interceptor may
- * do so after a timeout. Neither can stop the handler, so its promise has to be tracked.
+ * One run of a handler. Nest unsubscribes from handlers of messages and events when their client leaves, and an interceptor may do so after
+ * a timeout. Neither can stop the handler, so its promise has to be tracked.
  */
 export class HandlerRun {
-  /** Whether the handler has returned a promise that has not settled. */
+  /** True if the handler has returned a promise that has not settled. */
   private isAtWork = false;
   private readonly onDone: (() => void)[] = [];
   private wasCalled = false;
@@ -31,13 +31,13 @@ export class HandlerRun {
 
   constructor(private readonly call: CallRun = new CallRun()) {}
 
-  /** Calls a function that ends up in the handler. A handler that does not report its promise need not know its run. */
+  /** Calls a function that leads to the handler. A handler that does not report its promise needs no access to its run. */
   enter<T>(handler: object, call: () => T): T {
     return reporting.has(handler) ? current.run(this, call) : call();
   }
 
   /**
-   * Passes on what a handler emits, and reports its end: completion, an error, or the loss of its listener. Only the first report
+   * Forwards the values of a handler, and reports its end: completion, an error, or the loss of its subscriber. Only the first report
    * counts.
    */
   watch(
@@ -59,8 +59,8 @@ export class HandlerRun {
         );
       }),
       tap({
-        // An interceptor, such as one with a timeout, may have given up on the handler, which runs on, whether the call ends in
-        // an error or another response.
+        // An interceptor, such as one with a timeout, may have given up on the handler, which continues to run even though the call has
+        // ended.
         error: (error: unknown) => this.onceDone((overdue) => handlerEnded({ failed: true, error, ...overdue })),
         complete: () => this.onceDone((overdue) => handlerEnded({ failed: false, ...overdue })),
       }),
@@ -74,17 +74,17 @@ export class HandlerRun {
   /** Calls a handler for its current run, if there is one. */
   static call(handler: Method, self: unknown, args: unknown[]): unknown {
     const run = current.getStore();
-    // A handler that is called by another one has no run.
+    // A handler that is called by another handler has no run.
     if (run === undefined || run.wasCalled) return Reflect.apply(handler, self, args);
     run.wasCalled = true;
     if (run.abandoned) throw clientClosedRequest();
     const result: unknown = Reflect.apply(handler, self, args);
-    // Other thenables are left alone: a lazy query would run again.
+    // Other thenables aren't awaited, because a lazy query would run again.
     if (types.isPromise(result)) run.awaits(result);
     return result;
   }
 
-  /** Calls back once the handler is done, whether anybody listens or not, or overdue; at once if it returned no promise. */
+  /** Reports the end once the handler is done, with or without a subscriber, or overdue; immediately if it returned no promise. */
   private onceDone(report: (overdue?: { readonly overdue: true }) => void): void {
     if (!this.isAtWork) return report();
     const leftBehind = new LongTimeout(LEFT_BEHIND_MS, () => report({ overdue: true }), false);
@@ -104,7 +104,7 @@ export class HandlerRun {
   }
 }
 
-/** Replaces a handler by a function that reports its promise to its run, and is otherwise the same, including its metadata. */
+/** Replaces a handler with a function that reports its promise to its run. Everything else, including its metadata, stays the same. */
 export function reportPromise(prototype: object, name: string): void {
   const owner = ownerOf(prototype, name);
   if (owner === undefined) return;
@@ -116,7 +116,7 @@ export function reportPromise(prototype: object, name: string): void {
   };
   Object.defineProperties(wrapper, { name: { value: handler.name }, length: { value: handler.length } });
   Object.setPrototypeOf(wrapper, handler);
-  // Metadata is inherited, but some packages read a function's own.
+  // Metadata is inherited, but some packages read only a function's own.
   for (const key of Reflect.getOwnMetadataKeys(handler)) {
     Reflect.defineMetadata(key, Reflect.getOwnMetadata(key, handler), wrapper);
   }

@@ -4,17 +4,17 @@ import { logger, OnceLogger } from '../../engine/errors/logger.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { connectionOf } from '../../app/transports/connection.js';
 
-/** The methods of a response that set headers: of Fastify and of Node. */
+/** The methods that set headers, of Fastify's and of Node's responses. */
 interface Headed {
   readonly header?: unknown;
   readonly setHeader?: unknown;
 }
 
-/** Warns, once an app, of HTTP adapters whose responses hide what limits need of them. Other transports may have no more. */
+/** Warns, once per app, about HTTP adapters whose responses lack members that limits need. Responses of other transports may lack them. */
 export class HiddenResponses {
   private readonly log = new OnceLogger(logger);
 
-  /** Looks at a response that is to get headers. */
+  /** Checks a response that should receive headers. */
   warnOfHeaders(response: object, context: ExecutionContext): void {
     if (response instanceof ServerResponse) return;
     const { header, setHeader }: Headed = response;
@@ -22,7 +22,7 @@ export class HiddenResponses {
     if (isHidden(response, context)) this.log.warn(messages.hidesHeaders(nameOf(response)));
   }
 
-  /** Looks at a response whose end something waits for. */
+  /** Checks a response whose end has to be known. */
   warnOfEnd(response: object | undefined, context: ExecutionContext): void {
     if (response !== undefined && isHidden(response, context)) this.log.warn(messages.hidesEnd(nameOf(response)));
   }

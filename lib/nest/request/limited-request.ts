@@ -20,30 +20,30 @@ import type { RequestCompletion } from './request-completion.js';
 
 /** Continues a call after the guards. */
 export interface GuardContinuation {
-  /** The check after the guards: `true` at once if there is nothing to wait for. */
+  /** The check after the guards: `true` immediately if there is nothing to wait for. */
   afterGuards(context: ExecutionContext): Awaitable<true>;
-  /** That check, and then the handler. */
+  /** Runs that check, and then the handler. */
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> | Promise<Observable<unknown>>;
 }
 
 const NONE: readonly never[] = [];
 
 /**
- * One request on its way through its limits: what is known about it, and what has been checked so far. There is one for each
- * request, so its lists are created only when there is more than one check.
+ * The state of one request while its limits are checked. There is one for each request, so lists are only created if there is more than one
+ * check.
  */
 export class LimitedRequest implements CheckOrigin {
   /** The check of a middleware, once it has begun. A second middleware on the same request shares it. */
   middlewareCheck: Awaitable<true> | undefined;
-  /** The same for guards. */
+  /** The check of the guard. A second guard on the same request shares it. */
   guardCheck: Awaitable<true> | undefined;
-  /** The same for what follows the guards. */
+  /** The check after the guards. */
   lastCheck: Awaitable<true> | undefined;
   /** All rules of the checks so far, including those that do not apply to the request. */
   applicable: readonly Rule[] = NONE;
-  /** What the store has been asked so far. Each limit stays in the version that was checked. */
+  /** The entries of the checks so far. Each limit stays in the version that was checked. */
   entries: readonly RuleEntry[] = NONE;
-  /** The store's answers, in the same order. */
+  /** The decisions on these entries, in the same order. */
   decisions: readonly StoreDecision[] = NONE;
   /** The leases of the request. */
   leases: readonly Lease[] = NONE;
@@ -51,11 +51,11 @@ export class LimitedRequest implements CheckOrigin {
   rules: readonly Rule[] | undefined;
   /** The request of a middleware that ran before. */
   earlier: LimitedRequest | undefined;
-  /** The end of the request, if that matters. */
+  /** Reports the end of the request, if a limit needs that. */
   completion: RequestCompletion | undefined;
-  /** What is running of the call, if Nest executes it. */
+  /** The running parts of the call, if Nest executes it. */
   run: CallRun | undefined;
-  /** The object that identifies the call, if this is stored there. */
+  /** The object that identifies the call, if this request is stored there. */
   call: object | undefined;
   /** The request of another handler with the same call object. */
   other: LimitedRequest | undefined;
@@ -76,7 +76,7 @@ export class LimitedRequest implements CheckOrigin {
     readonly continuation: GuardContinuation,
   ) {}
 
-  /** Begins a phase, which has its own context. */
+  /** Starts a phase, which has its own context. */
   begin(context: ExecutionContext): this {
     this.currentContext = context;
     this.knownParts = undefined;
@@ -96,17 +96,17 @@ export class LimitedRequest implements CheckOrigin {
     return this.parts.request;
   }
 
-  /** Its route, once that is known. Nothing but hooks and subscribers look at it. */
+  /** Its route, once that is known. Only hooks and subscribers use it. */
   get route(): RequestRoute | undefined {
     return routeOf(this.currentContext, this.routeRules.paths);
   }
 
-  /** The connection that carries the response, if it is one of Node's. */
+  /** The connection of the response, if it is one of Node's. */
   get connection(): ClosableResponse | undefined {
     return connectionOf(this.parts.response);
   }
 
-  /** Whether the client has left, or its address is lost, so that the request cannot be counted for it. */
+  /** True if the client has left, or its address is lost, so that the request cannot be counted for it. */
   get isClosed(): boolean {
     return isGone(this.connection) || isLost(this.parts.request?.socket);
   }
@@ -130,7 +130,7 @@ export class LimitedRequest implements CheckOrigin {
     return charged;
   }
 
-  /** Whether functions that have not been called yet may replace limits that are checked now. */
+  /** True if functions that have not been called yet may replace limits that are checked now. */
   get mayReplaceLimits(): boolean {
     return this.routeRules.hasSources && this.rules === undefined;
   }
@@ -154,7 +154,7 @@ export class LimitedRequest implements CheckOrigin {
     return charges;
   }
 
-  /** Adds the charges of a check when they are needed, which is seldom. */
+  /** Adds the charges of a check once they are needed, which is rare. */
   deferCharge(check: StoreCheck): void {
     this.deferred = joined(this.deferred, [check]);
   }
@@ -164,7 +164,7 @@ export class LimitedRequest implements CheckOrigin {
     this.leases = joined(this.leases, leases);
   }
 
-  /** Takes over what a middleware has checked. Returns the rules that are left to check. */
+  /** Takes over the check of a middleware. Returns the rules that still have to be checked. */
   adopt(earlier: LimitedRequest, rules: readonly Rule[]): readonly Rule[] {
     this.earlier = earlier;
     const isAdopted = ({ rule }: { readonly rule: Rule }) => rules.includes(rule);
@@ -177,13 +177,13 @@ export class LimitedRequest implements CheckOrigin {
     return rules.filter((rule) => !earlier.applicable.includes(rule));
   }
 
-  /** Drops the decisions of all other rules. Returns their charges, except those of the middleware. */
+  /** Removes the decisions of all other rules. Returns their charges, except those of the middleware. */
   keepOnly(rules: readonly Rule[]): RequestCharge[] {
     const { entries } = this;
     this.entries = entries.filter(({ rule }) => rules.includes(rule));
     this.decisions = this.decisions.filter((_, index) => rules.includes(entries[index]!.rule));
     this.knownResult = undefined;
-    // What a middleware has checked applies to every route.
+    // The limits of a middleware apply to every route.
     const kept = [...rules, ...(this.earlier?.applicable ?? [])];
     return this.charges.filter(({ rule }) => !kept.includes(rule));
   }

@@ -6,12 +6,12 @@ import { RequestDecision } from './request-decision.js';
 import { requestOfCall, requestOfRaw } from './request-of-call.js';
 import { decidedOf, findEarly, searchDecided, searchRequest } from './requests.js';
 
-/** The most arguments of a call: a field of GraphQL has four. */
+/** The maximum number of arguments of a call. A GraphQL field has four. */
 const MOST_ARGUMENTS = 4;
 
 /**
- * Returns what limits decided about a request so far, refusals included: for middlewares, guards, interceptors, pipes and
- * exception filters. `undefined` if no limit was checked. Throws `RateLimitArgumentError` if it gets no object.
+ * Returns the decisions of limits on a request so far, including rejections: for middlewares, guards, interceptors, pipes and exception
+ * filters. `undefined` if no limit was checked. Throws `RateLimitArgumentError` if `call` isn't an object.
  *
  * @param call the context or host of the request, of any transport; or over HTTP the request itself
  * @example
@@ -28,7 +28,7 @@ function decidedIn(host: ArgumentsHost): ReturnType<typeof decidedOf> {
   const args = argsOf(host);
   const { getHandler } = host as Partial<ExecutionContext>;
   const context = host as ExecutionContext;
-  // Contexts of GraphQL's own have the arguments of the field in place of those of the call.
+  // The context of `GqlExecutionContext` contains the arguments of the field instead of those of the call.
   if (Array.isArray(host.getArgs()) && getHandler !== undefined && (context.getHandler() as unknown) !== null) {
     const found = searchRequest(context);
     if (found?.result !== undefined) return found;

@@ -3,10 +3,10 @@ import { RateLimitArgumentError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { MAX_STATUS, MIN_STATUS, type RefusalResponse } from '../../app/http/refusal-answer.js';
 
-/** All that it may name. */
+/** The members that it may have. */
 const PARTS = ['status', 'body', 'headers'];
 
-/** Reads what a function of the app made of a refusal. Throws if no response can be made of it. */
+/** Reads the response that a function of the app returned for a rejection. Throws if it is invalid. */
 export function readRefusal(made: unknown): Partial<RefusalResponse> {
   if (
     !isRecord(made) ||
@@ -25,12 +25,15 @@ export function readRefusal(made: unknown): Partial<RefusalResponse> {
   return made;
 }
 
-/** Throws if a body has no JSON, such as one that contains itself or a BigInt: sending it would make another error of the refusal. */
+/**
+ * Throws if a body cannot be serialized, for example because it contains itself or a BigInt. Sending it would turn the rejection into a
+ * different error.
+ */
 export function assertSendable(body: object): void {
   JSON.stringify(body);
 }
 
-/** The usual body of a refusal with another status, which it names. */
+/** The usual body of a rejection with a different status, which it contains. */
 export function withStatus(body: object, status: number): object {
   const named: Record<string, unknown> = { ...body };
   if ('statusCode' in named) Object.assign(named, { statusCode: status, error: STATUS_CODES[status] ?? 'Error' });

@@ -23,7 +23,7 @@ import { Transports } from './transports.js';
 @Injectable()
 export class RejectedRequests {
   private readonly attempts = new Attempts(logger);
-  /** The limits and those that they are within. */
+  /** The limits with their ancestors. */
   private readonly levels = new WeakMap<Rule, readonly Rule[]>();
 
   constructor(
@@ -34,8 +34,8 @@ export class RejectedRequests {
   ) {}
 
   /**
-   * Counts a request that was rejected with an error, as the `count` of the limit says. Throws `RateLimitExceededException` if the limit is
-   * used up, and `RateLimitConfigError` for a wrong limit.
+   * Counts a request that was rejected with an error, according to the `count` of the limit. Throws `RateLimitExceededException` if the
+   * limit is used up, and `RateLimitConfigError` for an invalid limit.
    */
   async count(limit: string, context: ExecutionContext, error: unknown): Promise<void> {
     const parts = partsOf(this.transports.of(context), context);
@@ -61,7 +61,7 @@ export class RejectedRequests {
     return rules;
   }
 
-  /** The limits that count the rejection, each with the units that it counts. */
+  /** The entries of the limits that count the rejection, each with the units that it counts. */
   private async counting(
     entries: readonly RuleEntry[],
     context: ExecutionContext,

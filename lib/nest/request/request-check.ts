@@ -31,14 +31,14 @@ export class RequestCheck {
     @Inject(RATE_LIMIT_LISTS) private readonly lists: Lists,
   ) {}
 
-  /** Checks a request against its rules of a phase. Returns and throws as `check` does. */
+  /** Checks a request against its rules of a phase. Returns and throws the same as `check`. */
   checkPhase(phase: Phase, request: LimitedRequest): Awaitable<PendingCheck | undefined> {
     return andThen(selectRules(phase, request), (rules) => this.check(request, rules));
   }
 
   /**
-   * Checks a request against rules. Returns the check with the store's answer, or `undefined` if none of the rules applies. Throws
-   * or rejects with the refusal of a request without a key.
+   * Checks a request against rules. Returns the check with the store's decisions, or `undefined` if no rule applies. Throws or rejects if a
+   * request without a key is rejected.
    */
   check(request: LimitedRequest, rules: readonly Rule[]): Awaitable<PendingCheck | undefined> {
     if (rules.length === 0) return undefined;
@@ -47,13 +47,13 @@ export class RequestCheck {
     const address = this.lists.hasNetworks ? addressOf(parts) : undefined;
     if (!isPromise(entries)) return this.ask(request, entries, mayReplaceLimits, address);
     return entries.then((found) => {
-      // While functions ran, the client may have left, and its address with it.
+      // While functions ran, the client may have left, so that its address is lost.
       refuseIfClosed(request, rules);
       return this.ask(request, found, mayReplaceLimits, address);
     });
   }
 
-  /** What rules ask of the store for a request. Throws or rejects with the refusal of a request without a key. */
+  /** The entries of rules for a request. Throws or rejects if a request without a key is rejected. */
   entries(request: LimitedRequest, rules: readonly Rule[]): Awaitable<readonly RuleEntry[]> {
     const { context, parts } = request;
     refuseIfClosed(request, rules);
@@ -61,7 +61,7 @@ export class RequestCheck {
     return requestEntries(rules, context, parts);
   }
 
-  /** Checks entries of several calls together. Units of all of them can be given back. */
+  /** Checks entries of several calls together. All of their units can be refunded. */
   checkTogether(entries: readonly RuleEntry[], request: LimitedRequest): Awaitable<PendingCheck | undefined> {
     return this.ask(request, entries, true, this.lists.hasNetworks ? addressOf(request.parts) : undefined);
   }
@@ -78,17 +78,17 @@ export class RequestCheck {
   }
 }
 
-/** One check of a request, which is its own answer: so a check takes a single object here. */
+/** One check of a request. It also receives the decisions, so that a check needs only one object here. */
 export class PendingCheck implements StoreCheck, CheckAnswer {
   decisions: readonly StoreDecision[] = [];
-  /** Resolves to the check itself once the store has answered; `undefined` if it answered at once. */
+  /** Resolves to the check itself once the store has responded; `undefined` if it responded synchronously. */
   readonly answered: Promise<this> | undefined;
   private isAnswered = false;
   private failure: { readonly error: unknown } | undefined;
   private resolve: ((check: this) => void) | undefined;
   private tap: AnswerTap | undefined;
 
-  /** Asks the store. */
+  /** Starts the check in the store. */
   constructor(
     readonly entries: readonly RuleEntry[],
     readonly store: Store,
@@ -118,7 +118,7 @@ export class PendingCheck implements StoreCheck, CheckAnswer {
     this.resolve?.(this);
   }
 
-  /** Throws the store's error if it failed. Sets how long refusals by `concurrency` limits will last. */
+  /** Throws the store's error if it failed. Sets the expected wait of rejections by `concurrency` limits. */
   conclude(): void {
     if (this.failure !== undefined) throw this.failure.error;
     if (this.decisions.every(isAllowed)) return;
@@ -144,7 +144,7 @@ function rulesInGuard(request: LimitedRequest): Awaitable<readonly Rule[]> {
   });
 }
 
-/** Leaves out what a middleware has checked, and takes over its decisions. */
+/** Leaves out rules that a middleware has checked, and takes over their decisions. */
 function withoutEarlier(request: LimitedRequest, rules: readonly Rule[]): readonly Rule[] {
   const earlier = request.routeRules.middleware.length > 0 ? findEarly(request.parts.request) : undefined;
   return earlier === undefined ? rules : request.adopt(earlier, rules);
@@ -156,26 +156,26 @@ function rulesAfterGuards(request: LimitedRequest): Awaitable<readonly Rule[]> {
   if (!routeRules.hasSources) return routeRules.authenticated;
   return andThen(known ?? routeRules.ask(request.context), async (rules) => {
     request.rules = rules;
-    // Functions may have returned nearer limits with names that were already checked.
+    // Functions may have returned limits that replace already checked ones of the same name.
     await giveBack(request.keepOnly(rules));
     if (known !== undefined) return rulesOfPhase(rules, 'authenticated');
-    // What was checked before is not checked again, even if limits within it were not.
+    // Limits that were checked before are not checked again, even if their child limits weren't checked.
     return rules.filter((rule) => !routeRules.guard.includes(rule));
   });
 }
 
-/** Whether units of any entry may have to be given back. */
+/** Returns true if units of any entry may have to be refunded. */
 function mayGiveBack(entries: readonly RuleEntry[]): boolean {
   for (const { rule } of entries) if (rule.mayGiveBack) return true;
   return false;
 }
 
-/** Refuses a request whose client has left. */
+/** Throws if the client of a request has left. */
 function refuseIfClosed(request: LimitedRequest, rules: readonly Rule[]): void {
   if (request.isClosed && !rules.every(isShadow)) throw clientClosedRequest();
 }
 
-/** A shadow limit never refuses, whatever the reason. */
+/** Shadow limits never reject. */
 function isShadow({ limit }: Rule): boolean {
   return limit.shadow;
 }

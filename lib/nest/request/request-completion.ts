@@ -6,7 +6,7 @@ import { countSent, type SentBytes } from '../../app/transports/sent-bytes.js';
 import { LongTimeout } from '../../engine/util/long-timeout.js';
 import type { CallRun } from './call-run.js';
 
-/** The part of Node's response that shows how it ended. */
+/** The members of Node's response that show how it ended. */
 interface EndedResponse {
   readonly statusCode?: number;
   readonly headersSent?: boolean;
@@ -16,14 +16,14 @@ interface EndedResponse {
 }
 
 /**
- * How long a request that has ended waits for what is still running, in milliseconds. Nothing guarantees that this ever ends: it
- * may wait for a client that has left.
+ * The time that a request which has ended waits for its running parts, in milliseconds. They may never end, for example if one waits for a
+ * client that has left.
  */
 export const LEFT_BEHIND_MS = 600_000;
 
 const NOT_MEASURED = {};
 
-/** How a handler ended: `aborted` if it had lost its listener, `overdue` if it still runs and nothing waits for it any more. */
+/** The end of a handler: `aborted` if it had lost its subscriber, `overdue` if it still runs and nothing waits for it any more. */
 export interface HandlerEnd {
   readonly failed: boolean;
   readonly error?: unknown;
@@ -32,9 +32,9 @@ export interface HandlerEnd {
 }
 
 /**
- * The end of one request: its connection reports it, or the handler if there is no connection, or one that reports little. And
- * when it is over: once its response is closed and nothing of it runs any more, since guards and handlers go on after the client
- * has left.
+ * Reports two events of a request. The end comes from its connection, or from the handler if there is no connection or the connection
+ * reports too little. The request is over once its response is closed and no part of it runs any more, because guards and handlers continue
+ * after the client has left.
  */
 export class RequestCompletion {
   private readonly endListeners: ((outcome: Outcome) => void)[] = [];
@@ -51,7 +51,7 @@ export class RequestCompletion {
   private sent: SentBytes | undefined;
   /** When measuring began, on the clock of `performance`. */
   private since: number | undefined;
-  /** Whether a limit, or the app's shutdown, keeps the request from its handler. */
+  /** True if a limit, or the app's shutdown, keeps the request from its handler. */
   wasRefused = false;
 
   /** Without a connection, only the handler reports when the request is over. */
@@ -63,13 +63,13 @@ export class RequestCompletion {
     else if (connection !== undefined) onClose(connection, () => this.closed());
   }
 
-  /** Whether the response has been closed: a handler would run without a client, and without the leases held for it. */
+  /** True if the response has been closed. A handler would then run without a client, and without the leases held for it. */
   get wasClosed(): boolean {
     return this.connection !== undefined && this.outcome !== undefined;
   }
 
   /**
-   * Calls back once it is known how the request ended; at once if it already is, for example if the client left during a guard.
+   * Calls back once the outcome of the request is known; immediately if it already is, for example because the client left during a guard.
    */
   onEnd(listener: (outcome: Outcome) => void): void {
     if (this.outcome === undefined) this.endListeners.push(listener);
@@ -82,41 +82,41 @@ export class RequestCompletion {
     if (this.isHttp && this.connection !== undefined) this.sent ??= countSent(this.connection);
   }
 
-  /** Begins to measure the time anew: the request has waited for its turn. */
+  /** Restarts the clock: the request has waited for its turn. */
   measureAgain(): void {
     if (this.since !== undefined) this.since = performance.now();
   }
 
-  /** Calls back once the request is over; at once if it already is. */
+  /** Calls back once the request is over; immediately if it already is. */
   onOver(listener: (outcome: Outcome) => void): void {
     if (this.isOver) listener(this.outcome!);
     else this.overListeners.push(listener);
   }
 
-  /** Calls back once the request has ended, and all that is left of it may never end. */
+  /** Calls back once the request has ended, and all of its running parts may never end. */
   onLingering(listener: () => void): void {
     this.lingeringListeners.push(listener);
   }
 
-  /** Calls back once only the client has to read the rest of its response; or once the request is over. */
+  /** Calls back once the client only has to read the rest of the response, or once the request is over. */
   onServed(listener: (outcome: Outcome) => void): void {
     this.servedListeners.push(listener);
     answerOf(this.connection!).onComplete(() => this.serve());
   }
 
-  /** Whether only the client has something left to do. */
+  /** True if only the client has something left to do. */
   get isServed(): boolean {
     return this.running === 0 && this.connection?.writableEnded === true && this.runs.every(({ isIdle }) => isIdle);
   }
 
-  /** Whether the response, if any, has never waited for its client, and was not cut off by it. */
+  /** True if the response, if any, has never waited for its client, and the client did not interrupt it. */
   get wasRead(): boolean {
     const { connection, outcome } = this;
     if (connection === undefined) return true;
     return !answerOf(connection).waited && !(outcome?.aborted === true && connection.headersSent === true);
   }
 
-  /** Keeps the request from being over while anything of a call runs. A call that a guard refuses has no handler. */
+  /** The request isn't over while any part of this call runs. A call that a guard rejects has no handler. */
   follow(run: CallRun): void {
     if (this.runs.includes(run)) return;
     this.runs.push(run);
@@ -124,7 +124,7 @@ export class RequestCompletion {
     run.onRefused((error) => this.handlerEnded({ failed: true, error }));
   }
 
-  /** Notes that the handler starts. Returns a function that reports its end; only its first call counts. */
+  /** Called when the handler starts. Returns a function that reports its end; only its first call counts. */
   handlerStarted(): (end: HandlerEnd) => void {
     let done = false;
     this.running++;
@@ -136,7 +136,7 @@ export class RequestCompletion {
     };
   }
 
-  /** Notes that the handler is done, or will not run. Over HTTP, filters and interceptors may still change the response. */
+  /** Called when the handler is done, or will not run. Over HTTP, filters and interceptors may still change the response. */
   handlerEnded(end: HandlerEnd): void {
     this.handled ??= end;
     if (this.connection === undefined) {
@@ -149,7 +149,7 @@ export class RequestCompletion {
 
   private closed(): void {
     const { statusCode, headersSent, writableFinished, writableEnded } = this.connection ?? {};
-    // What had failed before the client left has failed, whether the client waited for the response or not.
+    // A response that had failed before the client left still counts as failed, even if the client did not wait for it.
     const answeredBadly = this.isHttp && headersSent === true && (statusCode ?? 500) >= 400;
     const aborted = !answeredBadly && (writableFinished === false || writableEnded === false);
     this.end(this.outcomeOf(aborted));

@@ -15,7 +15,7 @@ export class RequestDecision implements CheckResult {
   readonly tightest: Decision;
   readonly delayMs: number;
 
-  /** Private in the language, too: handlers return decisions as they are. */
+  /** Private at run time as well, because handlers return decisions as they are. */
   readonly #request: LimitedRequest;
 
   private constructor(result: CheckResult, request: LimitedRequest) {
@@ -37,9 +37,9 @@ export class RequestDecision implements CheckResult {
   }
 
   /**
-   * Settles what the request really cost, once that is known: surplus units are given back, and missing ones are charged, up to
-   * one quota more than there is. Each limit is settled once. A limit that did not charge the request is left alone, because it
-   * was skipped, or would have refused in shadow mode. Rejects with `RateLimitArgumentError` or `RateLimitStoreError`.
+   * Settles the actual cost of the request, once it is known. Surplus units are refunded; missing ones are charged, up to one quota beyond
+   * the limit. Each limit is settled once. Limits that did not charge the request are left out: they were skipped, or would have rejected
+   * it if they weren't in shadow mode. Rejects with `RateLimitArgumentError` or `RateLimitStoreError`.
    *
    * @param actual a whole number >= 0
    * @param name the limit; by default all limits of the request that have a `cost`
@@ -49,7 +49,7 @@ export class RequestDecision implements CheckResult {
     const { applicable, entries } = this.#request;
     const isNamed = (rule: Rule) =>
       rule.limit.algorithm.leases === undefined && (name === undefined ? rule.hasCost : rule.name === name);
-    // Levels without a cost of their own were charged what the limits within them cost, unless those exempted the request.
+    // Levels without their own cost were charged the cost of the level within them, unless that level exempted the request.
     const passesOn = (rule: Rule) => rule.limit.off || entries.some((entry) => entry.rule === rule);
     const costly = applicable.filter((rule) => isNamed(rule) && passesOn(rule));
     const levels = new Set(costly.flatMap((rule) => rule.ancestorsOfSameCost));
@@ -60,7 +60,7 @@ export class RequestDecision implements CheckResult {
       open.map((charge) => {
         const settling = settle(charge.store, { ...charge }, actual);
         charge.settled = true;
-        // If the request does not count in the end, no more than this is given back.
+        // At most this number of units is refunded if the request does not count in the end.
         charge.units = Math.min(actual, 2 * charge.limit.whole.quota);
         return settling;
       }),

@@ -12,9 +12,7 @@ import { type PendingCheck, RequestCheck } from './request-check.js';
 import { findEarly, Requests } from './requests.js';
 import { watchHandler } from './watch-handler.js';
 
-/**
- * Leads requests through their limits: in the middleware, in the guard and, if a limit needs to know the user, after all guards.
- */
+/** Runs the limits of requests: in the middleware, in the guard and, if a limit needs to know the user, after all guards. */
 @Injectable()
 export class RequestLimiter implements GuardContinuation {
   constructor(
@@ -27,7 +25,8 @@ export class RequestLimiter implements GuardContinuation {
   ) {}
 
   /**
-   * The middleware's part: checks that need no route. Returns `true` if there is nothing to wait for, and rejects with a refusal.
+   * The middleware's part: checks that need no route. Returns `true` if there is nothing to wait for, and rejects if the request is
+   * rejected.
    */
   beforeRoute(request: object, response: object): Awaitable<true> {
     const routeRules = this.registry.ofMiddleware;
@@ -36,7 +35,7 @@ export class RequestLimiter implements GuardContinuation {
     return (limited.middlewareCheck ??= this.run('middleware', limited));
   }
 
-  /** The guard's part; returns the same. */
+  /** The guard's part. Returns the same as `beforeRoute`. */
   beforeGuards(context: ExecutionContext): Awaitable<true> {
     const routeRules = this.registry.of(context.getClass(), context.getHandler());
     if (this.registry.ofMiddleware.middlewareWaitsForEnd) this.followEarly(context);
@@ -46,7 +45,7 @@ export class RequestLimiter implements GuardContinuation {
     return (request.guardCheck ??= this.run('guard', request));
   }
 
-  /** The check after the guards; returns the same. */
+  /** The check after the guards. Returns the same as `beforeRoute`. */
   afterGuards(context: ExecutionContext): Awaitable<true> {
     const routeRules = this.registry.of(context.getClass(), context.getHandler());
     if (!routeRules.continuesAfterGuards) return true;
@@ -62,7 +61,7 @@ export class RequestLimiter implements GuardContinuation {
     return checked === true ? handle() : checked.then(handle);
   }
 
-  /** Leads a request through one phase. Returns a promise if it is refused, or has to wait for the store or for its turn. */
+  /** Runs one phase of a request. Returns a promise if it is rejected, or has to wait for the store or for its turn. */
   private run(phase: Phase, request: LimitedRequest): Awaitable<true> {
     try {
       const { deniedAddresses } = this;
@@ -76,39 +75,39 @@ export class RequestLimiter implements GuardContinuation {
     }
   }
 
-  /** Describes a check in the response. Throws or rejects with a refusal. */
+  /** Reports a check in the response. Throws or rejects if the request is rejected. */
   private answer(request: LimitedRequest, check: PendingCheck | undefined): Awaitable<true> {
     if (check === undefined) return true;
     this.answers.describe(request, check);
     return this.completions.complete(request, check)?.then(() => true) ?? true;
   }
 
-  /** A refusal is always a rejection, whether it was known at once or not. */
+  /** A rejection always arrives as a rejected promise, even if it was known immediately. */
   private async refuse(request: LimitedRequest, error: unknown): Promise<never> {
     const refusal = await this.answers.translate(request, error);
     throw this.completions.refuse(request, this.earlierOf(request), refusal);
   }
 
-  /** Keeps what a middleware holds for a request while guards run, too. */
+  /** Makes the leases of a middleware last while guards run. */
   private followEarly(context: ExecutionContext): void {
     const run = runOf(context.getArgs());
     if (run !== undefined) this.requests.findEarly(context)?.completion?.follow(run);
   }
 
-  /** The requests of a call, by guards and by a middleware, whose end matters. */
+  /** The requests of a call, in guards and in a middleware, whose end has to be known. */
   private endingWith(context: ExecutionContext): LimitedRequest[] {
     const requests = [this.requests.find(context)];
     if (this.registry.ofMiddleware.middlewareWaitsForEnd) requests.push(this.requests.findEarly(context));
     return requests.filter((each) => each?.completion !== undefined) as LimitedRequest[];
   }
 
-  /** The request of a middleware, whether its route has these limits or not, if its end matters. */
+  /** The request of a middleware, if its end has to be known, even if its route does not have these limits. */
   private earlierOf(request: LimitedRequest): LimitedRequest | undefined {
     if (!this.registry.ofMiddleware.middlewareWaitsForEnd) return undefined;
     try {
       return findEarly(request.parts.request);
     } catch {
-      // A failing reader has failed the request, and knows nothing about a middleware's.
+      // A failing reader has already failed the request, and can't find the one of a middleware.
       return undefined;
     }
   }

@@ -7,17 +7,19 @@ import { type GuardContinuation, LimitedRequest } from './limited-request.js';
 import { keepRequest, requestOfCall } from './request-of-call.js';
 import { Transports } from './transports.js';
 
-/** The latest call with the context of a message, or else with its client, where the array of its arguments identifies a call. */
+/**
+ * The latest call per message context, or per client if messages have no context, for calls that the array of their arguments identifies.
+ */
 const latest = new WeakMap<object, LimitedRequest>();
 /** The requests of middlewares by Node's own request, which every framework passes to middlewares. */
 const early = new WeakMap<object, LimitedRequest>();
 
-/** Reads requests. Middleware, guards and interceptor of one call get the same object. */
+/** Creates the request objects. Middleware, guards and interceptor of one call share one object. */
 @Injectable()
 export class Requests {
   constructor(private readonly transports: Transports) {}
 
-  /** The request of a middleware, which knows no handler. */
+  /** The request of a middleware, which doesn't know the handler. */
   ofMiddleware(
     request: object,
     response: object,
@@ -74,8 +76,8 @@ export function findEarly(request: object | undefined): LimitedRequest | undefin
 }
 
 /**
- * Finds the request of a call given only its arguments, if one of them identifies it. Parameter decorators get another array, so
- * if the array identifies the call, it is the latest one with its context.
+ * Finds the request of a call from its arguments, if one of them identifies it. Parameter decorators receive a different array, so if the
+ * array identifies the call, it is the latest one with the same context.
  */
 export function searchRequest(context: ExecutionContext): LimitedRequest | undefined {
   const args: readonly unknown[] = context.getArgs();
@@ -88,7 +90,7 @@ export function searchRequest(context: ExecutionContext): LimitedRequest | undef
   return last?.handler === context.getHandler() && last.type === context.getClass() ? last : undefined;
 }
 
-/** The same for an exception filter, whose host knows no handler: the latest request that has been decided. */
+/** Finds the request for an exception filter, which doesn't know the handler: the latest request that has been decided. */
 export function searchDecided(args: readonly unknown[]): LimitedRequest | undefined {
   for (const each of [...args, args]) {
     const first = typeof each === 'object' && each !== null ? requestOfCall(each) : undefined;
@@ -98,14 +100,14 @@ export function searchDecided(args: readonly unknown[]): LimitedRequest | undefi
   return decidedOf(latestWith(args));
 }
 
-/** Of the requests of one call, the latest that has been decided. */
+/** The latest request of one call that has been decided. */
 export function decidedOf(first: LimitedRequest | undefined): LimitedRequest | undefined {
-  // A newer one is put behind the first.
+  // Newer requests come after the first one.
   for (let each = first?.other; each !== undefined; each = each.other) if (each.result !== undefined) return each;
   return first?.result === undefined ? undefined : first;
 }
 
-/** The object that a call's arguments share with other arrays of them: the context of a message, or else its client. */
+/** The object that all argument arrays of a call share: the context of a message, or else its client. */
 function sharedOf([client, message]: readonly unknown[]): object | undefined {
   return asObject(message) ?? asObject(client);
 }

@@ -33,7 +33,7 @@ interface ReadableResponse {
   getHeader(name: string): unknown;
 }
 
-/** What Express adds to a response of Node. */
+/** The members that Express adds to Node's response. */
 interface ExpressResponse extends ReadableResponse {
   readonly headersSent: boolean;
   removeHeader(name: string): void;
@@ -42,7 +42,7 @@ interface ExpressResponse extends ReadableResponse {
 
 const EXPOSED = 'Access-Control-Expose-Headers';
 
-/** Sets the headers that describe limits, on any response that has headers. */
+/** Sets the headers that report limits, on any response that has headers. */
 @Injectable()
 export class ResponseHeaders {
   private readonly attempts = new Attempts(logger);
@@ -61,7 +61,7 @@ export class ResponseHeaders {
     }));
   }
 
-  /** Describes a result. A refusal always says when to come back, even without other headers. */
+  /** Reports a result. A rejection always has `Retry-After`, even without other headers. */
   describe(
     { response, sharesResponse }: RequestParts,
     exact: CheckResult,
@@ -110,7 +110,7 @@ export class ResponseHeaders {
     }
   }
 
-  /** The seconds of `Retry-After`, unless the limit with the longest wait does not say them. */
+  /** The seconds of `Retry-After`, unless the limit with the longest wait hides them. */
   private retryAfter(result: CheckResult, limits: readonly CheckedLimit[]): string | undefined {
     const { allowed, decisions, tightest } = result;
     const binding = allowed ? undefined : limits[decisions.indexOf(tightest)];
@@ -118,7 +118,7 @@ export class ResponseHeaders {
     return isSaid ? retryAfter(result, limits) : undefined;
   }
 
-  /** Adds to what the app, or an earlier check of the request, exposes. */
+  /** Adds names to the headers that the app, or an earlier check of the request, exposes. */
   private expose(response: object, names: readonly string[]): void {
     const before = this.get(response, EXPOSED);
     const listed = (Array.isArray(before) ? before : [before ?? '']).join(',').split(',');
@@ -141,7 +141,7 @@ export class ResponseHeaders {
     try {
       const headers = isOwnFormat(formatter)
         ? formatter(result, infos, context)
-        : // A copy, which it may change.
+        : // A copy, which the formatter may change.
           this.attempts.call(() => formatter(result, [...infos], context), isHeaders, failure);
       if (headers === undefined) return undefined;
       for (const name of Object.keys(headers)) this.set(response, name, headers[name]!);
@@ -153,8 +153,8 @@ export class ResponseHeaders {
   }
 
   /**
-   * Sets the content type of an error's body. Nest 11 on Express treats any type but JSON as a mistake, and replaces it by JSON.
-   * So there the type is set when the body is sent, unless an exception filter has set another.
+   * Sets the content type of an error's body. Nest 11 on Express treats any type but JSON as a mistake, and replaces it with JSON. So the
+   * type is set there when the body is sent, unless an exception filter has set another one.
    */
   setType(response: object | undefined, type: string): void {
     const { json }: SendableResponse = response ?? {};
@@ -169,7 +169,7 @@ export class ResponseHeaders {
   }
 
   set(response: object | undefined, name: string, value: string): void {
-    // As the adapters do with Node's own responses.
+    // In the same way as the adapters do with Node's own responses.
     if (response instanceof ServerResponse) {
       if (!response.headersSent) response.setHeader(name, value);
       return;
@@ -180,7 +180,7 @@ export class ResponseHeaders {
     this.host.httpAdapter?.setHeader(response, name, value);
   }
 
-  /** Whether a response without methods of its own can be written by the app's adapter: it holds one of Node's. */
+  /** Returns true if the app's adapter can write a response without its own methods, because it contains one of Node's. */
   private isOfAdapter(response: object | undefined): boolean {
     return connectionOf(response) !== undefined && this.host.httpAdapter?.isHeadersSent(response) === false;
   }
@@ -192,7 +192,7 @@ export class ResponseHeaders {
     return this.isOfAdapter(response) ? this.host.httpAdapter?.getHeader(response, name) : undefined;
   }
 
-  /** Whether the app lets another origin read the response: CORS headers are set before any guard runs. */
+  /** Returns true if the app lets another origin read the response. CORS headers are set before any guard runs. */
   private isCrossOrigin(response: object): boolean {
     return this.get(response, 'Access-Control-Allow-Origin') !== undefined;
   }

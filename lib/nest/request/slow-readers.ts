@@ -3,20 +3,20 @@ import { type RateLimitSettings } from '../../app/config/settings.js';
 import { RATE_LIMIT_SETTINGS } from '../../app/config/tokens.js';
 import type { Answer } from '../../app/transports/answer.js';
 
-/** How often responses are looked at, in milliseconds; more often if clients have little time. */
+/** The interval at which responses are checked, in milliseconds; shorter if clients have little time. */
 const LOOK_MS = 500;
 const LOOKS = 4;
-/** A client that reads this many bytes a second is not slow while its response is being written. */
+/** A client that reads this many bytes per second is not slow while its response is being written. */
 const FAIR_RATE = 16_384;
-/** A response that waits for its client for this many milliseconds is not load, and shows nothing about it. */
+/** A response that has waited for its client for this many milliseconds no longer counts as load. */
 const WAITING_MS = 1000;
 
-/** What a request holds while its response is sent. */
+/** A request that may hold leases while its response is sent. */
 export interface AnsweredRequest {
   readonly answer: Answer;
-  /** Whether nothing of the request runs any more, except that its client reads. */
+  /** True if no part of the request runs any more, and only its client still reads. */
   readonly isServed: boolean;
-  /** Whether the leases it holds are enforced: those of a shadow limit are not. */
+  /** True if the leases that it holds are enforced: those of a shadow limit are not. */
   readonly isEnforced: boolean;
   /** Releases all leases. */
   release(): void;
@@ -24,7 +24,7 @@ export interface AnsweredRequest {
   releaseLoad(): void;
 }
 
-/** Makes sure that clients cannot hold leases for long by reading slowly. */
+/** Prevents clients from holding leases for long by reading slowly. */
 @Injectable()
 export class SlowReaders implements OnModuleDestroy {
   private readonly requests = new Map<AnsweredRequest, number>();
@@ -63,10 +63,10 @@ export class SlowReaders implements OnModuleDestroy {
   private look(): void {
     if (this.requests.size === 0) return this.stop();
     const now = performance.now();
-    // While the event loop was delayed, nobody could read.
+    // While the event loop was delayed, no client could read.
     const passedMs = Math.min(now - this.lookedAt, 2 * this.everyMs);
     this.lookedAt = now;
-    // Several requests may share a response: the bytes its client has read are reported only once.
+    // Several requests may share a response. The bytes that its client has read are reported only once.
     const waits = new Map<Answer, number>();
     for (const [request, waitedMs] of this.requests) {
       const { answer } = request;
@@ -76,7 +76,7 @@ export class SlowReaders implements OnModuleDestroy {
     }
   }
 
-  /** Notes that a request has waited for its client for `waitedMs` in total. */
+  /** Records that a request has waited for its client for `waitedMs` in total. */
   private waited(request: AnsweredRequest, waitedMs: number, waits: boolean): void {
     this.requests.set(request, waitedMs);
     if (!waits) return;
@@ -84,7 +84,7 @@ export class SlowReaders implements OnModuleDestroy {
     if (waitedMs >= WAITING_MS && (!answer.isComplete || request.isServed)) request.releaseLoad();
     if (waitedMs < this.settings.sendTimeoutMs) return;
     if (answer.isComplete ? !request.isServed : request.isEnforced) {
-      // Its handler is running, or the response is being written, which goes on unless the connection is closed.
+      // Its handler is running, or the response is being written, which continues unless the connection is closed.
       if (!answer.isComplete) answer.cut();
       return;
     }
@@ -94,8 +94,8 @@ export class SlowReaders implements OnModuleDestroy {
 }
 
 /**
- * How much of the time that has passed counts as waiting for a client. Reading from a response that is still being written makes
- * up for waiting; once everything has been sent, all time counts.
+ * The part of the elapsed time that counts as waiting for a client. While a response is still being written, reading makes up for waiting;
+ * once everything has been sent, all time counts.
  */
 function waitOf(answer: Answer, passedMs: number): number {
   const takenMs = (1000 * answer.taken()) / FAIR_RATE;

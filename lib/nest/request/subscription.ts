@@ -1,14 +1,14 @@
 /** The stream of a GraphQL subscription, which its client can end. */
 type Stream = AsyncIterable<unknown>;
 
-/** Whether a handler returned a stream that is read later, so that its work is not done. */
+/** Returns true if a handler returned a stream that is read later, so that its work is not done. */
 export function isStream(value: unknown): value is Stream {
   return typeof value === 'object' && value !== null && Symbol.asyncIterator in value;
 }
 
 /**
- * The same stream, which reports its end: by itself, with an error, or because its reader has left. It also reports each step,
- * since a generator completes the current one after its reader has left.
+ * Wraps a stream to report its end: on its own, with an error, or because its reader has left. It also reports each step, since a generator
+ * completes the current one after its reader has left.
  */
 export function watched(
   stream: Stream,
@@ -34,7 +34,7 @@ export function watched(
     next: () => watch(begin(iterator.next())),
     async return(value) {
       const left = begin(iterator.return?.(value));
-      // It may be waiting for an event that never comes.
+      // It may be waiting for an event that never happens.
       ended(false);
       return (await left) ?? { done: true, value };
     },

@@ -15,7 +15,7 @@ import { searchDecided } from './requests.js';
 import { ResponseHeaders } from './response-headers.js';
 import { Transports } from './transports.js';
 
-/** Answers refusals thrown by the app's own code like those of the guard: with headers, and with the configured body. */
+/** Completes rejections thrown by the app's own code like those of the guard: with headers, and with the configured body. */
 @Injectable()
 export class ThrownRefusals {
   constructor(
@@ -30,14 +30,14 @@ export class ThrownRefusals {
     return this.transports.of(host as ExecutionContext);
   }
 
-  /** Rejects with the error that the call's transport uses for a refusal, like the guard; or with the error of its reader. */
+  /** Rejects with the error that the call's transport uses, as the guard does; or with the error of its reader. */
   async refuse(exception: RateLimitExceededException, host: ArgumentsHost): Promise<never> {
     const reader = this.readerOf(host);
     if (reader.refuse === undefined) throw exception;
     throw await reader.refuse(exception, contextOf(requestOf(reader, host), host));
   }
 
-  /** Sets the headers and the body of a refusal, unless the guard has. Returns a promise if a function of the app makes them. */
+  /** Sets the headers and the body of a rejection, unless the guard has. Returns a promise if a function of the app creates them. */
   complete(exception: RateLimitExceededException, host: ArgumentsHost): Awaitable<void> {
     if (exception.isAnswered) return undefined;
     const reader = this.readerOf(host);
@@ -56,7 +56,7 @@ export class ThrownRefusals {
     return this.answers.hasResolver(exception) ? this.answers.resolve(exception, { context, parts }) : undefined;
   }
 
-  /** What the headers describe: the guard's checks, and the code's checks of limits that have a name. */
+  /** The result to report in the headers: the guard's checks, and the code's checks of limits that have a name. */
   private described(
     request: LimitedRequest | undefined,
     result: CheckResult,
@@ -89,7 +89,7 @@ function requestOf(reader: RequestReader, host: ArgumentsHost): LimitedRequest |
   return requestOfCall(callOf(reader, host as ExecutionContext)) ?? searchDecided(host.getArgs());
 }
 
-/** Filters do not know the handler, which users' functions and readers may ask for. */
+/** Filters do not know the handler, which functions of the app and readers may need. */
 function contextOf(request: LimitedRequest | undefined, host: ArgumentsHost): ExecutionContext {
   return request?.context ?? (host as ExecutionContext);
 }

@@ -14,7 +14,7 @@ import { wsReader } from '../../app/transports/ws.reader.js';
 
 const EXPECTED = 'a list of RequestReaders, each an object or an injectable class with transport and read';
 
-/** Knows the reader of each transport. */
+/** Finds the reader of each transport. */
 @Injectable()
 export class Transports {
   private readonly readers = new Map(
@@ -26,7 +26,7 @@ export class Transports {
     private readonly modules: ModuleRef,
   ) {}
 
-  /** Takes the readers of the option `readers`. Throws `RateLimitConfigError` for wrong ones. */
+  /** Reads the option `readers`. Throws `RateLimitConfigError` for invalid readers. */
   async open(): Promise<void> {
     const own = new Set<string>();
     for (const given of this.settings.options.readers ?? []) {
@@ -40,7 +40,7 @@ export class Transports {
     }
   }
 
-  /** The reader of a call; if its transport has none, one that knows nothing. */
+  /** The reader of a call; if its transport has none, one that returns no request and no response. */
   of(context: ExecutionContext): RequestReader {
     return this.readers.get(context.getType<string>()) ?? unreadReader;
   }

@@ -11,10 +11,10 @@ export interface ClientAddress {
   readonly v6?: AddressParts | undefined;
 }
 
-/** The result for a text that is not an address. */
+/** The result for a text that isn't an address. */
 const NONE: ClientAddress = {};
 
-/** Reads an address as transports give it. */
+/** Reads an address in the form that transports provide. */
 export function readClientAddress(text: string): ClientAddress {
   if (isIPv4(text)) return { v4: partsOfIPv4(text) };
   const address = withoutPort(text);
@@ -26,16 +26,16 @@ export function readClientAddress(text: string): ClientAddress {
   return { v4: embedded === undefined ? undefined : partsOfIPv4(embedded), v6: parsed.parts };
 }
 
-/** Handles most addresses, much faster than a parser of all forms. */
+/** Reads IPv4 addresses, which are the most frequent, much faster than a general parser. */
 function partsOfIPv4(text: string): AddressParts {
   const [first, second, third, fourth] = text.split('.').map(Number) as [number, number, number, number];
   return [(first << 8) | second, (third << 8) | fourth];
 }
 
-/** The longest text of an address with a port; a trusted proxy may send any text. */
+/** The maximum length of an address with a port. A trusted proxy may send any text. */
 const LONGEST_ADDRESS = 64;
 
-/** Remembers the latest addresses. */
+/** Caches the latest addresses. */
 export class RecentAddresses {
   private readonly recent = new RecentMap<ClientAddress>();
 

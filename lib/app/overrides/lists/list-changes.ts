@@ -9,20 +9,20 @@ import { entryOf, listedEntry } from './listed.js';
 import { readEntry, readListOptions, readListPage } from './list-options.js';
 import { ALL_LIMITS, type Lists } from './lists.js';
 
-/** The members of a list change besides its value. */
+/** The other members of a list change. */
 const OF_LIST = { kind: 'list', ...WITHOUT_QUOTA } as const;
 
-/** Adds and removes list entries while the app runs, and reports them. */
+/** Adds and removes list entries at run time, and returns them. */
 export class ListChanges {
   constructor(
     private readonly live: LiveOverrides,
     private readonly lists: Lists,
     private readonly store: OverrideStore,
-    /** Reads what other instances have changed, if possible. */
+    /** Reads the changes of other instances, if possible. */
     private readonly refresh: () => Promise<unknown>,
   ) {}
 
-  /** Refuses entries of the module's options for unknown limits, and identities that no limit can count by. */
+  /** Throws for configured entries that refer to unknown limits, or to keys that no limit can have. */
   checkConfigured(): void {
     for (const { limit, location, listed } of this.lists.configured) {
       if (limit !== ALL_LIMITS) this.live.of(limit, '', location);
@@ -66,7 +66,7 @@ export class ListChanges {
     return { entries, next: undefined };
   }
 
-  /** Refuses an identity that no limit can count by. */
+  /** Throws for a key that no limit can have. */
   private refuseImpossible(entry: ListEntry, limit: string | undefined, method: string, location: string): void {
     const option = entry.identity === undefined ? 'pattern' : 'identity';
     const text = entry.identity ?? entry.pattern;

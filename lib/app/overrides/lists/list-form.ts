@@ -3,7 +3,7 @@ import { isOverrideKey, prefixOf } from '../override-address.js';
 import { identityKey, networkKey } from './listed.js';
 import { readNetwork } from './network.js';
 
-/** How an entry can name someone. */
+/** The ways in which an entry can identify clients. */
 export const FORMS = ['ip', 'identity', 'pattern'] as const;
 
 /** One of these. */
@@ -13,7 +13,7 @@ export function isListForm(name: unknown): name is ListForm {
   return FORMS.includes(name as ListForm);
 }
 
-/** Reads who an entry names into the address of its record, or returns the expected form. */
+/** Turns the client of an entry into the address of its record, or returns the expected form. */
 export function readForm(form: ListForm, value: unknown): { readonly key: string } | { readonly expected: string } {
   if (form === 'ip') {
     const network = readNetwork(value);

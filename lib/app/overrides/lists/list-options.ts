@@ -32,7 +32,7 @@ export function readEntry(entry: unknown, location: string, more: readonly strin
   return read.key;
 }
 
-/** Reads the options of an entry; `ends` is in the form that stores take. */
+/** Reads the options of an entry; `ends` has the form that stores expect. */
 export function readListOptions(
   options: unknown,
   location: string,
@@ -45,7 +45,7 @@ export function readListOptions(
   return { limit, ends, ...readCause(options as ChangeCause, location) };
 }
 
-/** Reads who is looked up in the lists. */
+/** Reads the client to look up in the lists. */
 function readClient({ ip, key }: Pick<ListPageOptions, 'ip' | 'key'>, location: string): { ip?: string; key?: string } {
   const network = ip === undefined ? undefined : readNetwork(ip);
   if (typeof network === 'string' || network?.text.includes('/') === true) {
@@ -57,7 +57,7 @@ function readClient({ ip, key }: Pick<ListPageOptions, 'ip' | 'key'>, location: 
   return { ...(network && { ip: network.text }), ...(key !== undefined && { key }) };
 }
 
-/** Reads which entries a call requests. */
+/** Reads the options that select a page of entries. */
 export function readListPage(options: unknown, location: string) {
   assertOptions(options, location, ['limit', 'list', 'ip', 'key', 'cursor', 'count']);
   const { limit, list, cursor, count = 100, ...asked } = options as ListPageOptions;

@@ -11,10 +11,10 @@ import { identityOf, type Listed, listedBy, networkOf } from './listed.js';
 import { readNetwork, type Network } from './network.js';
 import { PrefixTable } from './prefix-table.js';
 
-/** The most records of a limit to log. */
+/** The maximum number of records to log per limit. */
 const MOST_LOGGED = 100;
 
-/** Marks that there is no entry. */
+/** Cached if there is no entry. */
 const NOBODY = Symbol('nobody');
 
 /** The lists of one limit, or those of all limits. */
@@ -27,7 +27,7 @@ export class ListScope implements OverrideHolder {
   private policy: ReadonlyMap<string, Listed> = new Map();
   private sorted: string[] | undefined;
   private networks = 0;
-  /** The entries found for addresses since the networks last changed. */
+  /** The entries found for addresses since the last change of a network. */
   private found: WeakMap<ClientAddress, Listed | typeof NOBODY> | undefined;
   private readonly logged = new Map<string, string>();
 
@@ -46,12 +46,12 @@ export class ListScope implements OverrideHolder {
     return this.members.size;
   }
 
-  /** Whether some entries are for addresses. */
+  /** True if some entries match addresses. */
   get hasNetworks(): boolean {
     return this.networks > 0;
   }
 
-  /** The entry that decides for an identity and an address, if any. */
+  /** The entry that decides for a key and an address, if any. */
   find(identity: string | undefined, address: ClientAddress | undefined): Listed | undefined {
     const byIdentity = identity === undefined ? undefined : this.identities.find(identity);
     if (this.networks === 0 || address === undefined) return byIdentity;
@@ -81,7 +81,7 @@ export class ListScope implements OverrideHolder {
     for (const key of [...this.configured.keys(), ...this.policy.keys()]) this.place(key, this.written(key));
   }
 
-  /** Takes the entries of a policy, in place of those of the one before. Records override them. */
+  /** Replaces the entries of the policy. Records override them. */
   takePolicy(policy: ReadonlyMap<string, Listed>): void {
     const keys = new Set([...this.policy.keys(), ...policy.keys()]);
     this.policy = policy;
@@ -90,7 +90,7 @@ export class ListScope implements OverrideHolder {
     }
   }
 
-  /** Entries are in force as soon as they are taken. */
+  /** Entries take effect as soon as they are put. */
   commit(): void {}
 
   *expiries(): Iterable<[at: number, kind: OverrideKind, key: string]> {
@@ -108,19 +108,19 @@ export class ListScope implements OverrideHolder {
     }
   }
 
-  /** The entry for a key without its record: the policy overrides the options. */
+  /** The entry for a key regardless of records: the policy overrides the options. */
   private written(key: string): Listed | undefined {
     return this.policy.get(key) ?? this.configured.get(key);
   }
 
-  /** Puts an entry in force, or ends it. */
+  /** Adds an entry, or removes it. */
   private place(key: string, listed: Listed | undefined): void {
     const known = this.members.has(key);
     if (!known && listed === undefined) return;
     const text = networkOf(key);
     if (text !== undefined) {
       const network = readNetwork(text);
-      // Another release may write networks in another form.
+      // Another release may write networks in a different form.
       if (typeof network === 'string' || network.text !== text) return this.warn(key, listMessages.networkExpected());
       this.placeNetwork(network, listed);
       this.networks += Number(listed !== undefined) - Number(known);
@@ -163,7 +163,7 @@ export class ListScope implements OverrideHolder {
   }
 }
 
-/** Of two entries of equal standing, the one that refuses. */
+/** Returns the stricter of two entries: the one that denies, if any. */
 export function stricter(one: Listed | undefined, other: Listed | undefined): Listed | undefined {
   return one === undefined || other?.list === 'deny' ? (other ?? one) : one;
 }

@@ -8,7 +8,7 @@ import type { Check, CheckAnswer, Store, StoreDecision } from '../../../storage/
 import { openDecision } from '../../../storage/stores/store-decision.js';
 import type { ListVerdicts } from './lists.js';
 
-/** Answers for those who are on a list, and asks the inner store about all others. */
+/** Decides for clients on a list, and calls the inner store for all others. */
 export class ListStore extends StoreLayer {
   constructor(
     inner: Store,
@@ -22,7 +22,7 @@ export class ListStore extends StoreLayer {
     else this.below.decide(check, answer);
   }
 
-  /** What a list let pass was not charged. */
+  /** Calls that a list let pass were not charged, so there is nothing to operate on. */
   override async operate<N extends OperationName>(operation: Operation<N>): Promise<OperationAnswer<N>> {
     const all: readonly OperationCounter[] = operation.counters;
     if (!all.some(isOfList)) return super.operate(operation);
@@ -30,7 +30,7 @@ export class ListStore extends StoreLayer {
     return counters.length === 0 ? undefined : super.operate({ ...operation, counters });
   }
 
-  /** Whether a list has a verdict on a check. */
+  /** Returns true if a list decides any part of a check. */
   private concerns({ entries, address }: Check): boolean {
     for (const { limit, identity } of entries) {
       if (this.lists.verdict(limit, identity, address) !== undefined) return true;
@@ -44,7 +44,7 @@ export class ListStore extends StoreLayer {
       const verdict = this.lists.verdict(limit, identity, address);
       return verdict && listed(limit, verdict);
     });
-    // If one limit refuses, the others are not asked.
+    // If a limit rejects, the remaining ones aren't checked.
     const isRefused = entries.some(({ limit }, index) => known[index] && isRefusal(limit, known[index]));
     const rest = entries.filter((_, index) => known[index] === undefined);
     if (isRefused || rest.length === 0) {
@@ -56,7 +56,7 @@ export class ListStore extends StoreLayer {
   }
 }
 
-/** The decision of a list in place of a limit. A refusal lasts until somebody changes the list. */
+/** The decision of a list in place of a limit. A denial lasts until the list is changed. */
 function listed(limit: CompiledLimit, verdict: 'allow' | 'deny'): StoreDecision {
   const open: StoreDecision = { ...openDecision(limit), source: 'list' };
   return verdict === 'allow' ? open : { ...open, allowed: false, remaining: 0, retryAfterMs: Infinity };

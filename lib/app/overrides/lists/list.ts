@@ -10,7 +10,7 @@ export interface ListOptions extends ChangeCause {
    */
   limit?: string;
   /**
-   * How long the entry is in force, by the Redis server's clock: milliseconds or a duration such as `'10m'`, at most 1 year.
+   * The time until the entry expires, by the Redis server's clock: milliseconds or a duration such as `'10m'`, at most 1 year.
    * @default until `unlist`
    */
   expiresIn?: Duration;
@@ -21,16 +21,16 @@ export type UnlistOptions = Omit<ListOptions, 'expiresIn'>;
 
 /** Selects a page of list entries, or the one that decides for a client. */
 export interface ListPageOptions {
-  /** The address of a client, to return only the entry that decides for it. */
+  /** The address of a client: returns only the entry that decides for it. */
   ip?: string;
   /**
-   * The key of an identity, such as `'tenant:acme'`, as `consume` takes it and a `KeyResolver` returns it, to return only the entry
-   * that decides for it. With an `ip`, too, the stricter of the two entries decides.
+   * A key such as `'tenant:acme'`, in the form that `consume` takes and a `KeyResolver` returns: returns only the entry that decides for
+   * it. Together with an `ip`, the stricter of the two entries is returned.
    */
   key?: string;
   /**
-   * The name of a limit, to return only its own entries. With `ip` or `key`: the limit for which the entry decides, by its own
-   * entries and those for all limits.
+   * The name of a limit: returns only its own entries. With `ip` or `key`, the limit for which the entry decides, based on its own entries
+   * and those for all limits.
    * @default entries for all limits and for each limit; with `ip` or `key`, those for all limits
    */
   limit?: string;
@@ -42,50 +42,50 @@ export interface ListPageOptions {
   /** The `next` of the previous page. */
   cursor?: string;
   /**
-   * The most entries of a page, at most 1,000.
+   * The maximum number of entries per page, at most 1,000.
    * @default 100
    */
   count?: number;
 }
 
-/** A list entry in force. */
+/** A current list entry. */
 export interface ListedEntry extends ChangeCause {
-  /** Who it names; a network is in its shortest form. */
+  /** The clients that the entry matches; a network is in its shortest form. */
   entry: ListEntry;
   /** The list it is on. */
   list: ListName;
   /** The limit it applies to; `undefined` for all limits. */
   limit?: string;
-  /** Where it comes from: the module's options, the policy, or a change while the app runs. */
+  /** The source of the entry: the module's options, the policy, or a change at run time. */
   source: 'configured' | 'policy' | 'changed';
-  /** With source `'policy'`: its place in the policy, such as `'limits.yaml:12:7 lists.deny[0]'`. */
+  /** The place in the policy, such as `'limits.yaml:12:7 lists.deny[0]'`, if the source is `'policy'`. */
   policy?: string;
-  /** The number of the change that made it; `undefined` for entries of the module's options or the policy. */
+  /** The version of the change that made it; `undefined` for entries of the module's options or the policy. */
   version: number | undefined;
-  /** When it expires, in milliseconds since the epoch by the Redis server's clock; `undefined` if it does not. */
+  /** The time at which it expires, in milliseconds since the epoch by the Redis server's clock; `undefined` if it does not expire. */
   expiresAt: number | undefined;
 }
 
 /** A page of list entries: those for all limits first, then by the names of limits. */
 export interface ListPage {
-  /** At most as many as requested. */
+  /** At most the requested number of entries. */
   entries: ListedEntry[];
   /** The `cursor` of the next page; `undefined` for the last one. */
   next: string | undefined;
 }
 
-/** What one change did to a list entry. */
+/** A list entry before and after a change. */
 export interface ChangedList {
-  /** Distinguishes it from a change of a rate or a mode. */
+  /** Distinguishes this type from changes of a rate or a mode. */
   kind: 'list';
   /** The name of the limit it applies to; `undefined` for all limits. */
   limit?: string;
-  /** Only overrides have one. */
+  /** Only overrides have a key. */
   key?: never;
-  /** Who it names. */
+  /** The clients that the entry matches. */
   entry: ListEntry;
-  /** The entry before the change; `undefined` if no change had put it on a list. */
+  /** The entry before the change; `undefined` if no earlier change had added one. */
   before: ListedEntry | undefined;
-  /** The entry after the change; `undefined` if it is on no list by a change. */
+  /** The entry after the change; `undefined` if the change removed it. */
   after: ListedEntry | undefined;
 }

@@ -10,17 +10,17 @@ const OF_IDENTITIES = 'key:';
 export const networkKey = (text: string) => OF_ADDRESSES + text;
 export const identityKey = (key: string) => OF_IDENTITIES + key;
 
-/** The network of an entry; `undefined` if it names identities. */
+/** The network of an entry; `undefined` if it matches keys. */
 export function networkOf(key: string): string | undefined {
   return key.startsWith(OF_ADDRESSES) ? key.slice(OF_ADDRESSES.length) : undefined;
 }
 
-/** The identity of an entry, or a prefix of identities followed by a star; `undefined` if it names addresses. */
+/** The key of an entry, or a prefix of keys followed by a star; `undefined` if it matches addresses. */
 export function identityOf(key: string): string | undefined {
   return key.startsWith(OF_IDENTITIES) ? key.slice(OF_IDENTITIES.length) : undefined;
 }
 
-/** An entry as users write it. */
+/** The public form of an entry. */
 export function entryOf(key: string): ListEntry {
   const ip = networkOf(key);
   if (ip !== undefined) return { ip };
@@ -28,7 +28,7 @@ export function entryOf(key: string): ListEntry {
   return prefixOf(identity) === undefined ? { identity } : { pattern: identity };
 }
 
-/** An entry in force: from the module's options, from the policy, or added while the app runs. */
+/** A current entry: from the module's options, from the policy, or added at run time. */
 export interface Listed {
   readonly key: string;
   readonly list: ListName;
@@ -44,7 +44,7 @@ export function listedBy(key: string, record: OverrideRecord): Listed | undefine
   return record.list ? { key, list: record.list, record } : undefined;
 }
 
-/** An entry as users see it. */
+/** The public form of an entry, with its origin. */
 export function listedEntry(
   limit: string,
   { key, list, record, policy, reason = record?.reason }: Listed,

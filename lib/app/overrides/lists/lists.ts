@@ -11,20 +11,20 @@ import { type Listed, listedEntry } from './listed.js';
 /** The name of the scope for all limits. */
 export const ALL_LIMITS = '';
 
-/** The namespace of the module's limits, and the prefix of namespaces of those with a counter for each route. */
+/** The namespace of the module's limits, and the prefix of the namespaces of limits with a counter per route. */
 const OF_MODULE = /^@module(?: |$)/;
 
-/** What a check asks of lists. */
+/** The part of the lists that checks need. */
 export type ListVerdicts = Pick<Lists, 'isEmpty' | 'whenUsed' | 'verdict'>;
 
-/** All lists in force in this process. */
+/** All current lists in this process. */
 export class Lists {
-  /** Whether all lists are empty. */
+  /** True if all lists are empty. */
   isEmpty = true;
-  /** Whether any entry is for addresses. */
+  /** True if any entry matches addresses. */
   hasNetworks = false;
   private readonly all: ListScope;
-  /** By the names of limits, including those that only other apps know. */
+  /** By limit name, including limits that only other apps have. */
   private readonly byLimit = new Map<string, ListScope>();
   private readonly addresses = new RecentAddresses();
   private readonly whenNotEmpty: (() => void)[] = [];
@@ -32,7 +32,7 @@ export class Lists {
 
   /**
    * @param configured the entries of the module's options
-   * @param isOpen whether lists neither refuse nor exempt anybody
+   * @param isOpen true if lists neither deny nor exempt anybody
    */
   constructor(
     readonly configured: readonly ConfiguredEntry[] = [],
@@ -58,7 +58,7 @@ export class Lists {
     return scope;
   }
 
-  /** Takes the entries of a policy, in place of those of the one before. */
+  /** Replaces the entries of the policy. */
   takePolicy(entries: readonly PolicyListEntry[]): void {
     const byLimit = new Map<string, Map<string, Listed>>();
     for (const { limit, key, list, reason, place } of entries) {
@@ -70,7 +70,7 @@ export class Lists {
     this.commit();
   }
 
-  /** Puts the current entries in force. */
+  /** Applies the current entries. */
   commit(): void {
     const scopes = this.isOpen ? [] : [...this.byLimit.values()];
     this.isEmpty = scopes.every(({ size }) => size === 0);
@@ -79,25 +79,25 @@ export class Lists {
     for (const listener of this.listeners) listener();
   }
 
-  /** Calls back whenever other entries may decide from then on. */
+  /** Registers a listener that is called when entries change. */
   onChange(listener: () => void): void {
     this.listeners.push(listener);
   }
 
-  /** Calls back once somebody is on a list; at once if somebody already is. */
+  /** Calls back once any list has an entry; immediately if one already has. */
   whenUsed(begin: () => void): void {
     if (this.isEmpty) this.whenNotEmpty.push(begin);
     else begin();
   }
 
-  /** Whether a limit refuses an identity or the client's address, or exempts them, or neither. */
+  /** Returns the list that decides for a key or the client's address at a limit; `undefined` if none does. */
   verdict(limit: CompiledLimit, counted: string, address: string | undefined): ListName | undefined {
     const client = this.client(address);
     const identity = ownIdentity({ limit, identity: counted });
     return this.decider(limit, identity, client, this.all.find(identity, client))?.list;
   }
 
-  /** The entry behind a verdict, as users see it. */
+  /** The public form of the entry behind a verdict. */
   deciding(limit: CompiledLimit, counted: string, address: string | undefined): ListedEntry | undefined {
     if (this.isEmpty) return undefined;
     const client = this.client(address);
@@ -107,24 +107,24 @@ export class Lists {
     return listed && listedEntry(listed === ofAll ? ALL_LIMITS : limit.name, listed);
   }
 
-  /** Whether some entry refuses addresses outright. */
+  /** True if some entry may deny addresses at all limits. */
   get mayRefuseAddresses(): boolean {
     return this.hasNetworks && this.all.hasNetworks;
   }
 
-  /** Whether an address is refused outright. */
+  /** Returns true if an address is denied at all limits. */
   refuses(address: string): boolean {
     return this.all.find(undefined, this.addresses.of(address))?.list === 'deny';
   }
 
-  /** The entry that refuses an address outright. */
+  /** The entry that denies an address at all limits. */
   refusing(address: string): ListedEntry | undefined {
     if (!this.mayRefuseAddresses) return undefined;
     const listed = this.all.find(undefined, this.addresses.of(address));
     return listed?.list === 'deny' ? listedEntry(ALL_LIMITS, listed) : undefined;
   }
 
-  /** The entry that decides, as users see it. */
+  /** The public form of the entry that decides. */
   find(limit: string | undefined, identity: string | undefined, ip: string | undefined): ListedEntry | undefined {
     const client = ip === undefined ? undefined : this.addresses.of(ip);
     const found = (name: string): [string, Listed | undefined] => [
@@ -137,7 +137,7 @@ export class Lists {
     return listed && listedEntry(name, listed);
   }
 
-  /** Entries in the order of their limits, starting with those for all limits, after the last one. */
+  /** The entries after the last one, ordered by limit, starting with those for all limits. */
   *after(limit: string | undefined, list: ListName | undefined, last?: { limit: string; key: string }) {
     const names = limit === undefined ? [...this.byLimit.keys()].sort() : [limit];
     for (const name of names) {
@@ -151,7 +151,7 @@ export class Lists {
     return address === undefined || !this.hasNetworks ? undefined : this.addresses.of(address);
   }
 
-  /** The entry that decides: that for all limits, or the limit's own. */
+  /** The entry that decides: an entry for all limits, or the limit's own. */
   private decider(
     limit: CompiledLimit,
     identity: string,
@@ -162,7 +162,7 @@ export class Lists {
     return this.scopeOf(limit)?.find(identity, client) ?? ofAll;
   }
 
-  /** The lists of a limit that code and the module's options refer to by name; a route may have another limit of that name. */
+  /** The lists of a limit that code and the module's options refer to by name. A route may have a different limit with that name. */
   private scopeOf({ name, namespace }: CompiledLimit): ListScope | undefined {
     const scope = this.byLimit.get(name);
     return scope !== undefined && (namespace === '' || OF_MODULE.test(namespace)) ? scope : undefined;

@@ -8,7 +8,7 @@ export interface Network {
   readonly parts: AddressParts;
   /** The number of leading bits that all of its addresses share. */
   readonly length: number;
-  /** Its canonical text; a single address has no length. */
+  /** Its canonical text. A single address has no prefix length. */
   readonly text: string;
 }
 
@@ -16,7 +16,7 @@ export interface Network {
 const LENGTH = /^(?:0|[1-9]\d{0,2})$/;
 /** The bits of an IPv6 address before the IPv4 address that it maps. */
 const MAPPED_BITS = 96;
-/** The code of the digit 0, and how far that of the dot is from it. */
+/** The code of the digit 0, and its distance from that of the dot. */
 const ZERO = 48;
 const DOT = -2;
 
@@ -26,7 +26,7 @@ export function readNetwork(text: unknown): Network | string {
   const slash = text.indexOf('/');
   const address = slash < 0 ? text : text.slice(0, slash);
   const bits = slash < 0 ? undefined : text.slice(slash + 1);
-  // Lists may have many, so these are read without the parser of all forms.
+  // Lists may contain many IPv4 addresses, so these aren't read with the general parser.
   const v4 = partsOfV4(address);
   if (v4 === undefined && (!isIPv6(address) || address.includes('%'))) return listMessages.networkExpected();
   if (bits !== undefined && !LENGTH.test(bits)) return listMessages.networkExpected();
@@ -49,7 +49,7 @@ function network(parts: AddressParts, length: number, text: string): Network | s
   if (common.every((part, index) => part === parts[index])) {
     return { parts, length, text: `${text}/${length}` };
   }
-  // A typing error in either half would list a huge number of others.
+  // With a typing error in either half, the entry would match a huge number of other addresses.
   return listMessages.hostBits(`${textOf(common)}/${length}`, text);
 }
 
@@ -60,7 +60,7 @@ export function partsOf(address: ipaddr.IPv4 | ipaddr.IPv6): AddressParts {
   return [(first << 8) | second, (third << 8) | fourth];
 }
 
-/** The bits of an IPv4 address in the one form that Node knows: four decimals without leading zeros. */
+/** The bits of an IPv4 address in the only form that Node uses: four decimals without leading zeros. */
 function partsOfV4(address: string): AddressParts | undefined {
   let bits = 0;
   let dots = 0;

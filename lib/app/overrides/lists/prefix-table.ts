@@ -1,7 +1,7 @@
 /** The bits of an address in groups of 16: two for IPv4, eight for IPv6. */
 export type AddressParts = readonly number[];
 
-/** Values of networks of one address family: one map for each prefix length, of which few are in use. */
+/** Values per network of one address family. There is one map per prefix length, and few lengths are in use. */
 export class PrefixTable<T> {
   private readonly byLength = new Map<number, Map<string | number, T>>();
   /** The lengths in use, the longest first. */
@@ -38,7 +38,7 @@ export class PrefixTable<T> {
   }
 }
 
-/** The leading bits: of IPv4 as a number, of IPv6 as a text with one character for each 16 bits. */
+/** The leading bits: a number for IPv4, a text with one character per 16 bits for IPv6. */
 function prefixOf(parts: AddressParts, length: number): string | number {
   if (parts.length === 2) return length === 0 ? 0 : ((parts[0]! << 16) | parts[1]!) & (-1 << (32 - length));
   const whole = length >> 4;

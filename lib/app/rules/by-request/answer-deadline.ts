@@ -8,7 +8,7 @@ export class AnswerDeadline {
     this.deadline = new SharedDeadline(ms);
   }
 
-  /** Settles as a promise does, or rejects if that takes too long. */
+  /** Settles like the promise, or rejects after the deadline. */
   of<T>(promised: PromiseLike<T>, late: () => Error): Promise<T> {
     return new Promise((resolve, reject) => {
       const call = new AwaitedAnswer(() => reject(late()));

@@ -11,22 +11,22 @@ import { Instances } from '../../../engine/util/instances.js';
 import { AnswerDeadline } from './answer-deadline.js';
 import { ResolvedLimits } from './resolved-limits.js';
 
-/** Checks the `fallback` of a resolver in a place. */
+/** Checks the `fallback` of a resolver; the location is for messages. */
 type CheckFallback = (fallback: unknown, location: string) => unknown;
 
-/** Where a class is named first. */
+/** The place where a class is used first. */
 interface FirstPlace {
   readonly location: string;
   readonly check: CheckFallback;
 }
 
-/** The members of a resolver that it may lack. */
+/** The optional members of a resolver. */
 const OPTIONAL = ['keyOf', 'ttl', 'maxKeys', 'fallback'] as const satisfies (keyof LimitResolver)[];
 
-/** The answers of all classes that find limits. */
+/** The cached results of all classes that find limits. */
 @Injectable()
 export class LimitResolvers extends Instances<LimitResolver, FirstPlace, ResolvedLimits> {
-  /** Bounds how long requests wait for them, and for functions. */
+  /** Bounds how long requests wait for these classes, and for functions. */
   readonly deadline: AnswerDeadline;
 
   constructor(modules: ModuleRef, @Inject(RATE_LIMIT_SETTINGS) { resolveTimeoutMs }: RateLimitSettings) {

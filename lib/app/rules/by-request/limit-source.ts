@@ -8,18 +8,18 @@ import type { RuleSource } from '../route-rules.js';
 import type { Rule } from '../rule.js';
 import type { AnswerDeadline } from './answer-deadline.js';
 
-/** A function of the app, or a class, that is asked for limits in one place, and what becomes of its answers. */
+/** A function or class of the app that finds the limits of one place, and a reader for its results. */
 export interface Selection {
   find(context: ExecutionContext, place: string): Awaitable<unknown>;
-  /** Reads an answer. `ownNamespace`: that of the route, if each route counts by itself. Throws `RateLimitConfigError`. */
+  /** Reads a result. `ownNamespace`: the namespace of the route, if each route has its own counter. Throws `RateLimitConfigError`. */
   read(answer: unknown, place: string, ownNamespace?: string): readonly Rule[];
   /** One of its rules, if they all have one name and differ only in their rate. */
   readonly example?: Rule;
 }
 
-/** Finds rules by the request, and says which place and route failed. */
+/** Finds rules per request. If that fails, messages name the place and the route. */
 export class LimitSource implements RuleSource {
-  /** Where it is declared, and on which route, for messages. */
+  /** The place of its declaration, and its route, for messages. */
   readonly place: string;
 
   constructor(
@@ -37,7 +37,7 @@ export class LimitSource implements RuleSource {
     return this.selection.example;
   }
 
-  /** The same for one route. `namespace` finds the route's own. */
+  /** A copy for one route. `namespace` returns the namespace of the route. */
   forRoute(name: string, namespace: () => string): LimitSource {
     const own = this.example?.perRoute === true ? namespace() : undefined;
     return new LimitSource(this.location, this.selection, this.deadline, this.log, name, own);
@@ -65,7 +65,7 @@ export class LimitSource implements RuleSource {
     return this.selection.read(answer, this.place, this.ownNamespace);
   }
 
-  /** Errors of the library name the place, and those of HTTP are thrown on purpose. Others are logged with it, and stay as they are. */
+  /** The library's own errors name the place, and HTTP errors are thrown on purpose. Others are logged with the place. None is changed. */
   private reported(error: unknown): unknown {
     if (!(error instanceof RateLimitConfigError || error instanceof HttpException)) {
       this.log.error(byRequestMessages.failed(this.place), error instanceof Error ? error.stack : reasonOf(error));

@@ -14,7 +14,7 @@ import { LimitResolvers } from './limit-resolvers.js';
 import { LimitSource, type Selection } from './limit-source.js';
 import { type ByRate, RateSelection } from './rate-selection.js';
 
-/** Makes sources of what finds limits by the request. */
+/** Turns functions and classes that find limits into sources. */
 @Injectable()
 export class LimitSources {
   private readonly log = new OnceLogger(logger);

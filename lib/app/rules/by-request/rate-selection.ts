@@ -10,21 +10,21 @@ import type { Declaration } from '../declaration.js';
 import type { Rule } from '../rule.js';
 import type { Selection } from './limit-source.js';
 
-/** A limit whose rate is a function, whatever its other options are. */
+/** A limit whose rate is a function, regardless of its other options. */
 export interface ByRate {
   readonly rate: RateFunction;
   readonly phase?: unknown;
 }
 
-/** Rates with which options go together that depend on the rate, such as `prefetch` and `ceiling`. */
+/** Sample rates. Options such as `prefetch` and `ceiling` depend on the rate, and have to be valid for one of these. */
 const EXAMPLES = [1, 1_000_000];
 
-/** A limit with a rate for each request. Its other options are checked at start-up. */
+/** A limit whose rate is found per request. Its other options are checked at start-up. */
 export class RateSelection implements Selection {
   readonly example: Rule;
   private readonly rate: RateFunction;
   private readonly others: Omit<ExactLimit, 'rate'>;
-  /** The rules of the latest rates, by route. */
+  /** The rules of recent rates, by route. */
   private readonly known = new Map<string, RecentMap<readonly Rule[]>>();
 
   constructor(

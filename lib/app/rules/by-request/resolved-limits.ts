@@ -13,30 +13,30 @@ import { BoundedMap, Kept } from '../../../engine/util/bounded-map.js';
 import { reasonOf } from '../../../engine/util/reason-of.js';
 import type { AnswerDeadline } from './answer-deadline.js';
 
-/** How long a failure counts before `resolve` is called again, at most. */
+/** The maximum time until `resolve` is called again after a failure. */
 const FAILURE_MS = 1000;
-/** How often a failing resolver is logged, at most. */
+/** The minimum time between two logs of a failing resolver. */
 const LOG_MS = 60_000;
 
-/** What is known of a key. */
+/** The cached state of a key. */
 class KnownKey extends Kept {
-  /** The last good answer; `undefined` if there is none yet. */
+  /** The last valid result; `undefined` if there is none yet. */
   good: LimitAnswer | undefined;
-  /** Why there is no good answer. */
+  /** The error of the last failure. Only relevant without a valid result. */
   failure: unknown;
-  /** Until when this counts, in milliseconds of the process's clock. */
+  /** The time until which the state is valid, in milliseconds of the process's clock. */
   until = -Infinity;
-  /** The call of `resolve` that is under way. */
+  /** The pending call of `resolve`. */
   pending: Promise<LimitAnswer> | undefined;
-  /** How often `resolve` was called, and the latest call with a good answer. */
+  /** The number of `resolve` calls, and the number of the latest call with a valid result. */
   calls = 0;
   answered = 0;
 }
 
-/** Checks an answer, and throws `RateLimitConfigError` if it is no limits. */
+/** Checks a result; throws `RateLimitConfigError` if it isn't a valid set of limits. */
 type CheckAnswer = (answer: unknown) => unknown;
 
-/** The answers of one resolver: each counts for a time, calls for one key are joined, and failures leave the last good answer. */
+/** Caches the results of one resolver. Concurrent calls for one key are merged, and after a failure the last valid result applies. */
 export class ResolvedLimits {
   private readonly name: string;
   private readonly ttlMs: number;
@@ -61,12 +61,15 @@ export class ResolvedLimits {
     this.known = new BoundedMap(wholeNumber(location, 'maxKeys', maxKeys), Infinity);
   }
 
-  /** The limits of a request: at once if an answer for its key counts. Throws or rejects if there is neither an answer nor a fallback. */
+  /**
+   * The limits of a request, synchronously if a result for its key is cached. Throws or rejects if there is neither a result nor a
+   * fallback.
+   */
   find(context: ExecutionContext, check: CheckAnswer): Awaitable<LimitAnswer> {
     if (this.resolver.keyOf === undefined) return this.lookUp(new KnownKey(''), context, undefined, check);
     return andThen(this.resolver.keyOf(context), (found) => {
       const key = this.read(found);
-      // No key has this text, since keys are not empty.
+      // Keys are never empty, so no key has this text.
       const known = this.keyNamed(key ?? '');
       if (performance.now() < known.until) return this.answerOf(known);
       return known.pending ?? this.lookUp(known, context, key, check);
@@ -74,8 +77,8 @@ export class ResolvedLimits {
   }
 
   /**
-   * Forgets the answer for a key, or all answers: the next request calls `resolve`, and calls under way are no answer to it. Until it
-   * answers, the last good answer applies if it fails.
+   * Drops the result for a key, or all results. The next request calls `resolve`, and results of pending calls are ignored. The last valid
+   * result still applies if that call fails.
    */
   forget(key?: string): void {
     const all = key === undefined ? this.known.values() : [this.known.get(key)];
@@ -111,7 +114,7 @@ export class ResolvedLimits {
     try {
       const found = this.resolver.resolve(context, key);
       if (!isPromise(found)) return this.keep(known, found, check, call);
-      // An answer that comes too late counts from then on, unless a later call was faster.
+      // A result after the deadline is still cached, unless a later call was faster.
       const kept = Promise.resolve(found).then((answer) => this.keep(known, answer, check, call));
       const late = () => new RateLimitConfigError(byRequestMessages.slow(`${this.name}.resolve`, this.deadline.ms));
       const pending = this.deadline
@@ -137,7 +140,7 @@ export class ResolvedLimits {
     return answer;
   }
 
-  /** A resolver that fails is not called again at once: that would hold up requests, and whatever is behind it. */
+  /** A failing resolver isn't called again immediately, so that it doesn't delay requests or overload the service behind it. */
   private fail(known: KnownKey, error: unknown, call: number): LimitAnswer {
     known.failure = error;
     const now = performance.now();
@@ -152,7 +155,7 @@ export class ResolvedLimits {
   }
 
   private answerOf({ good, failure }: KnownKey): LimitAnswer {
-    // `null` is an answer, too: no limit.
+    // `null` is also a valid result. It means no limit.
     if (good !== undefined) return good;
     const { fallback } = this.resolver;
     if (fallback === undefined) throw failure;

@@ -7,8 +7,8 @@ import { leastImportant } from '../../../engine/limits/priority.js';
 import type { Call, Rule } from '../rule.js';
 
 /**
- * A limit that code calls, or one it is within: the key that code names for it, its counter's identity, and what the call costs
- * it.
+ * A limit that code calls, or one of its ancestors, with the key that code passes for it, the identity of its counter and the cost of the
+ * call at this level.
  */
 export interface Level {
   readonly rule: Rule;
@@ -17,20 +17,20 @@ export interface Level {
   readonly cost: number;
 }
 
-/** The part of a call that matters to all levels. `within`: the keys of the limits above, by name. */
+/** The parts of a call that all levels need. `within`: the keys of the ancestors, by name. */
 type LevelCall = { readonly [Member in 'cost' | 'hasCost']?: Asked[Member] | undefined } & {
   readonly within?: unknown;
 };
 
-/** What code asks of a limit itself. `looks`: it only looks, and needs no anchor. */
+/** The entry of a call for the limit itself. `looks`: the call only reads, and needs no anchor. */
 export function callEntry(rule: Rule, identity: string, cost: number, call: Call, looks = false): CheckEntry {
   const { priority = rule.fixedPriority } = call;
   return { limit: rule.limitForCall(identity, call, looks), identity, cost, priority };
 }
 
 /**
- * The levels of a call from code: the limit's own, its parent's, and so on up to the root. Levels without a `cost` of their own
- * cost what the one within them does. Throws `RateLimitArgumentError`.
+ * The levels of a call from code: the limit itself, its parent, and so on up to the root. A level without its own `cost` is charged what
+ * the level within it is charged. Throws `RateLimitArgumentError`.
  */
 export function levelsOf(rule: Rule, key: unknown, call: LevelCall): readonly Level[] {
   assertKey(key);
@@ -49,33 +49,33 @@ export function levelsOf(rule: Rule, key: unknown, call: LevelCall): readonly Le
   });
 }
 
-/** What code asks of a limit and of all limits it is within, its own entry first. Throws `RateLimitArgumentError`. */
+/** The entries of a call for a limit and all of its ancestors, its own entry first. Throws `RateLimitArgumentError`. */
 export function callEntries(rule: Rule, key: string, asked: Asked, looks = false): [CheckEntry, ...CheckEntry[]] {
   const [own, ...above] = levelsOf(rule, key, asked);
   const entry = callEntry(rule, own!.identity, asked.cost, asked, looks);
   return [entry, ...above.map((level) => entryAbove(level, level.cost, [asked]))];
 }
 
-/** What a check of several limits asks of one counter. */
+/** One counter in a check of several limits. */
 interface Node extends Level {
-  /** Of the calls that ask it: its own, if the check lists its limit, or those within it. */
+  /** The calls that charge this counter: its own, if its limit is listed, or those of counters within it. */
   readonly calls: Asked[];
-  /** Whether the check lists its limit. */
+  /** True if the check lists its limit. */
   readonly isListed: boolean;
   /** The counters that are directly within it. */
   readonly within: Set<Node>;
 }
 
-/** What a check asks of one limit, at all of its levels. */
+/** One limit in a check, with all of its levels. */
 export interface LevelsCheck {
   readonly levels: readonly Level[];
   readonly asked: Asked;
 }
 
 /**
- * What a check asks of the levels of several limits: those it lists first, in their order, then all limits they are within. Each
- * counter is asked once: for the sum of what is asked of the counters directly within it, or for what the check asks of it
- * directly, if that is more. A level's own cost replaces what the calls within it cost that set none.
+ * The entries of a check of several limits: the listed limits first, in their order, then all of their ancestors. Each counter is charged
+ * once, with the sum of the charges directly within it, or with its own charge if that is higher. A level with its own cost charges that
+ * cost in place of the calls within it that set none.
  */
 export function mergedEntries(checks: readonly LevelsCheck[]): CheckEntry[] {
   const nodes = new Map<string, Node>();
@@ -102,7 +102,7 @@ export function mergedEntries(checks: readonly LevelsCheck[]): CheckEntry[] {
   );
 }
 
-/** What a counter is asked for, and how much of that calls have set: it counts in place of a level's own cost. */
+/** The total cost for a counter, and the part of it that calls have set explicitly. That part applies even if a level has its own cost. */
 function costOf({ isListed, cost, within, rule, calls }: Node): { readonly total: number; readonly set: number } {
   let below = 0;
   let set = 0;
@@ -119,12 +119,12 @@ function costOf({ isListed, cost, within, rule, calls }: Node): { readonly total
   return { total: set + others, set };
 }
 
-/** What a call costs a level: the level's own cost, unless the call sets one; else what is charged within it. */
+/** The cost of a call at a level: the level's own cost, unless the call sets one; otherwise the cost within the level. */
 function costAbove(rule: Rule, within: number, hasCost: boolean): number {
   return rule.hasCost && !hasCost ? rule.fixedCost : within;
 }
 
-/** What calls ask of a limit above their own, which has its own priority for those that set none. */
+/** The entry for an ancestor. Calls that set no priority use the ancestor's own. */
 function entryAbove({ rule, identity }: Level, cost: number, calls: readonly Asked[]): CheckEntry {
   const priority = leastImportant(calls.map((call) => (call.hasPriority ? call.priority : rule.fixedPriority)));
   return { limit: rule.limitFor(identity).meet({ priority }), identity, cost, priority };

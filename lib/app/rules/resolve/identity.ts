@@ -15,8 +15,8 @@ import type { Rule } from '../rule.js';
 import { warnOfMissingKey, warnOfUserWithoutId } from './missing-key-warning.js';
 
 /**
- * What happens to a request without a key: its address counts, the limit does not apply, or the request is refused. The last two
- * also apply if no reader supports the call, whose key is then unknown.
+ * The outcome for a request without a key: it counts under its address, the limit does not apply, or the request is rejected. The last two
+ * are also possible if no reader supports the call, so that its key is unknown.
  */
 export type MissingKeyOutcome = OnMissingKey | 'skip unread' | 'refuse unread';
 
@@ -28,20 +28,20 @@ export function identityOfKey(rule: Rule, key: ResolvedKey): string | undefined 
   throw new RateLimitArgumentError(messages.wrongResolvedKey(rule.name, key));
 }
 
-/** What happens to a request that lacks a key of a limit: its own, or that of its tenants. */
+/** The outcome for a request without a key of a limit: the limit's own key, or that of its tenants. */
 export function missingKeyOutcome({ settings, limit }: Rule, by: BoundKey, parts: RequestParts): MissingKeyOutcome {
   const { onMissingKey, onMissingReader } = settings;
-  // A shadow limit never refuses, whatever the reason.
+  // A shadow limit never rejects a request.
   const refuses = onMissingKey === 'refuse' && !limit.shadow;
-  // A function was called, and needs no reader; but without one the address is unknown.
+  // A key function has run and found nothing, so its key is known to be missing. Without a reader, though, the address is unknown.
   const isKnownMissing = !isUnread(parts) || refuses || (onMissingKey !== 'ip' && typeof by.given === 'function');
   if (!isKnownMissing) return limit.shadow || onMissingReader === 'skip' ? 'skip unread' : 'refuse unread';
   return onMissingKey === 'refuse' && !refuses ? 'skip' : onMissingKey;
 }
 
 /**
- * The identity of a request without a key; `undefined` if the limit does not apply. Throws the refusal of the request.
- * @param phase when the rule is checked, which other levels of its hierarchy may postpone
+ * The identity of a request without a key; `undefined` if the limit does not apply. Throws if the request is rejected.
+ * @param phase the phase of the check, which other levels of the hierarchy may postpone
  */
 export function identityWithoutKey(
   rule: Rule,

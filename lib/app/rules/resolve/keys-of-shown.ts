@@ -2,8 +2,8 @@ import type { WithinOptions } from '../../../engine/limits/consume-options.js';
 import type { Rule } from '../rule.js';
 
 /**
- * Splits a key as `shownIdentity` displays it, `o1/t1/u1`, into the limit's own key and the keys of the limits it is within.
- * `undefined` if it names too few, or one by its hash.
+ * Splits an identity such as `o1/t1/u1`, as `shownIdentity` displays it, into the limit's own key and the keys of its ancestors.
+ * `undefined` if there are too few parts, or if one of them is a hash.
  */
 export function keysOfShown(
   rule: Rule,

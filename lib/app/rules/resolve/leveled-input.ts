@@ -3,8 +3,8 @@ import type { Rule } from '../rule.js';
 import type { LevelInput } from './rule-input.js';
 
 /**
- * The input of rules whose limits are within others. Each level determines for itself whether it counts the request; the
- * identities that the request is within are known in any case. Calls each function of a limit once.
+ * The input of rules with parents or children. Each level determines for itself if it counts the request, but the identity of every level
+ * is always determined. Calls each function of a limit once.
  */
 export class LeveledInput implements LevelInput {
   private readonly skipped = new Map<Rule, Awaitable<boolean>>();
@@ -14,7 +14,7 @@ export class LeveledInput implements LevelInput {
   private readonly levels: readonly Rule[];
 
   constructor(
-    /** The rules that are checked together. The limits they are within may have been checked before. */
+    /** The rules that are checked together. Their ancestors may have been checked before. */
     private readonly rules: readonly Rule[],
     private readonly input: LevelInput,
   ) {
@@ -25,7 +25,7 @@ export class LeveledInput implements LevelInput {
     return once(this.skipped, rule, () => !this.rules.includes(rule) || this.input.skips(rule));
   }
 
-  /** The identity at a level, within those of all levels above. */
+  /** The identity at a level, nested in the identities of all levels above. */
   identity(rule: Rule): Awaitable<string | undefined> {
     const own = this.ownIdentity(rule);
     if (!rule.isNested) return own;
@@ -39,14 +39,14 @@ export class LeveledInput implements LevelInput {
     });
   }
 
-  /** What the request costs a level: the level's own cost, else the largest one charged directly within it, else one unit. */
+  /** The cost of the request at a level: the level's own cost, otherwise the highest cost directly within it, otherwise one unit. */
   cost(rule: Rule): Awaitable<number> {
     return once(this.costs, rule, () =>
       rule.hasCost ? this.input.cost(rule) : andThen(this.chargedWithin(rule), (largest) => largest ?? 1),
     );
   }
 
-  /** The largest cost directly within a level. A level that does not count the request passes on what is charged within it. */
+  /** The highest cost directly within a level. A level that does not count the request passes on the cost within it. */
   private chargedWithin(rule: Rule): Awaitable<number | undefined> {
     const within = this.levels.filter(({ ancestors }) => ancestors[0] === rule);
     const charged = mapAll(within, (each) =>
@@ -71,7 +71,7 @@ export class LeveledInput implements LevelInput {
   }
 }
 
-/** The value found for a rule before, or found now. */
+/** Returns the cached value for a rule, or finds it. */
 function once<T>(known: Map<Rule, Awaitable<T>>, rule: Rule, find: () => Awaitable<T>): Awaitable<T> {
   const before = known.get(rule);
   if (before !== undefined || known.has(rule)) return before as Awaitable<T>;

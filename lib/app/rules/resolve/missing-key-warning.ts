@@ -13,20 +13,20 @@ export function routeText(context: ExecutionContext): string {
   return type === null ? 'every route' : `${type.name || 'a class without a name'}.${handler?.name ?? ''}`;
 }
 
-/** The end of a text that was made from a missing value, or from an object. */
+/** The end of a text that was composed with a missing value or with an object. */
 const OF_NOTHING = /(?:^|[^A-Za-z0-9])(?:undefined|null|NaN|\[object Object\])$/;
-/** The most names of fields that a message lists. */
+/** The maximum number of field names in a message. */
 const MOST_FIELDS = 10;
 
 /** The rules whose keys have been reported. */
 const reported = new WeakSet<Rule>();
 
-/** True if all requests without some value would have this key. */
+/** Returns true if all requests that lack some value would have this key. */
 export function isMadeOfNothing(key: string): boolean {
   return OF_NOTHING.test(key);
 }
 
-/** Warns once of a function that makes a key of a missing value: all requests without that value would count together. */
+/** Warns once about a function that composes a key with a missing value: all requests without that value would share a counter. */
 export function warnOfKeyOfNothing(
   rule: Rule,
   option: string,
@@ -39,7 +39,7 @@ export function warnOfKeyOfNothing(
   rule.settings.log.warn(messages.keyOfNothing(rule.name, routeText(context), option, key, phase));
 }
 
-/** Warns once of users without an id: they count by their addresses, or are refused as if nobody had logged in. */
+/** Warns once about users without an id: they are identified by their address, or rejected as if they were not logged in. */
 export function warnOfUserWithoutId(rule: Rule, context: ExecutionContext, { request }: RequestParts): void {
   const user: unknown = request?.user;
   if (typeof user !== 'object' || user === null || reported.has(rule)) return;
@@ -48,15 +48,16 @@ export function warnOfUserWithoutId(rule: Rule, context: ExecutionContext, { req
   rule.settings.log.warn(messages.userWithoutId(rule.name, routeText(context), fields));
 }
 
-/** How many requests without a key are watched for a user, for each limit on each route. */
+/** The number of requests without a key that are watched for a user, per limit and route. */
 const MOST_WATCHED = 20;
 
-/** How many requests of each handler had no key, by limit. */
+/** The number of requests without a key, per limit and handler. */
 const seen = new WeakMap<Rule, Map<object | null, number>>();
 
 /**
- * Warns once of a function that found no key, so that the address counts: nothing else would show that a limit by tenant has
- * become one by address. If a guard set a user after the check, the warning says so; that is known once the response has ended.
+ * Warns once about a function that found no key, so that the request counts under its address. Nothing else would reveal that a limit per
+ * tenant has become one per address. If a guard set a user after the check, the warning mentions it; that is known once the response has
+ * ended.
  */
 export function warnOfMissingKey(
   rule: Rule,

@@ -10,7 +10,7 @@ import { LeveledInput } from './leveled-input.js';
 import { entryOf, type NotApplying, resolve, type RuleEntry } from './resolve.js';
 import { RequestInput } from './rule-input.js';
 
-/** What rules ask of the store for a request: an entry for each that applies to it and is not switched off. */
+/** The entries that a request sends to the store: one for each rule that applies and isn't switched off. */
 export function requestEntries(
   rules: readonly Rule[],
   context: ExecutionContext,
@@ -28,7 +28,7 @@ function resolvedEntries(rules: readonly Rule[], request: RequestInput): Awaitab
     : found.filter(isChecked);
 }
 
-/** While functions ran, other limits may have come into force: all limits of a check must be of the same time. */
+/** While functions ran, limits may have been replaced. All limits of a check must be from the same moment. */
 function asItIsNow(entry: RuleEntry | NotApplying): RuleEntry | NotApplying {
   if (typeof entry === 'string') return entry;
   const limit = entry.rule.limitFor(entry.identity).meet(entry.limit.metBy);
@@ -40,7 +40,7 @@ function isChecked(entry: RuleEntry | NotApplying | undefined): entry is RuleEnt
 }
 
 /**
- * Whether a rule calls none of the user's functions: it always applies, costs the same, and its key depends only on the request.
+ * Returns true if a rule calls no function of the app: it always applies, has a fixed cost, and its key depends only on the request.
  */
 function isFixed(rule: Rule): boolean {
   const { skip, key, cost, priority, trait } = rule.settings;
@@ -49,7 +49,7 @@ function isFixed(rule: Rule): boolean {
   return typeof cost === 'number' && typeof priority !== 'function';
 }
 
-/** The entries of fixed rules, which are made without waiting: a key that several of them share is resolved once. */
+/** The entries of fixed rules, created synchronously. If several of them share a key, it is resolved once. */
 function fixedEntries(rules: readonly Rule[], context: ExecutionContext, parts: RequestParts): readonly RuleEntry[] {
   let identify: Identify | undefined;
   let key: ResolvedKey;
@@ -57,7 +57,7 @@ function fixedEntries(rules: readonly Rule[], context: ExecutionContext, parts: 
   const entries = rules.map((rule) => {
     if (rule.identify !== identify) {
       ({ identify } = rule);
-      // Not a promise: only the user's functions return those.
+      // Never a promise: only functions of the app return promises.
       key = identify(context, parts) as ResolvedKey;
     }
     const { settings } = rule;

@@ -5,15 +5,15 @@ import { andThen, type Awaitable } from '../../../engine/util/awaitable.js';
 import type { Rule } from '../rule.js';
 import type { LevelInput, RequestInput } from './rule-input.js';
 
-/** What a rule asks of the store for one request. For a limit that is switched off, the cost is not resolved. */
+/** The entry that a rule sends to the store for a request. The cost isn't resolved if the limit is switched off. */
 export interface RuleEntry extends CheckEntry {
   readonly rule: Rule;
 }
 
-/** Why a limit does not apply to a request: its `skip` exempts the request, or a key is missing. */
+/** The reason why a limit does not apply to a request: its `skip` exempts the request, or a key is missing. */
 export type NotApplying = 'skip' | 'no key';
 
-/** The name of an option that is resolved, for explanations of what fails. */
+/** The name of an option that is resolved, for error messages. */
 export type ResolvedOption = string;
 
 /**
@@ -52,7 +52,7 @@ export function resolve(
   });
 }
 
-/** What a rule asks of the store, once everything is known. */
+/** Creates the entry of a rule from resolved values. */
 export function entryOf(
   rule: Rule,
   whole: CompiledLimit,

@@ -14,24 +14,24 @@ import type { Rule } from '../rule.js';
 import { identityOfKey, identityWithoutKey } from './identity.js';
 import { isMadeOfNothing, routeText, warnOfKeyOfNothing } from './missing-key-warning.js';
 
-/** The input from a request that may differ between levels of a hierarchy. */
+/** The values of a request that may differ between levels of a hierarchy. */
 export interface LevelInput {
-  /** Whether the rule does not count the request. */
+  /** Returns true if the rule does not count the request. */
   skips(rule: Rule): Awaitable<boolean>;
   /**
-   * The identity of the request; `undefined` if the limit does not apply. `counts`: whether the rule itself counts the request.
-   * If it does not, a missing key is no reason to refuse the request, but what is within the limit still has one counter.
+   * The identity of the request; `undefined` if the limit does not apply. With `counts` set to false, the rule itself does not count the
+   * request: a missing key is then no reason to reject it, and the levels below still share one counter.
    */
   identity(rule: Rule, counts?: boolean): Awaitable<string | undefined>;
   cost(rule: Rule): Awaitable<number>;
 }
 
-/** Reads a request, and calls the functions of limits with it. Checks what they return. */
+/** Reads a request, calls the functions of limits with it, and checks their results. */
 export class RequestInput implements LevelInput {
   constructor(
     protected readonly context: ExecutionContext,
     protected readonly parts: RequestParts,
-    /** The rules that are checked together: after the guards if one of them is, whatever the others say. */
+    /** The rules that are checked together. If one of them is checked after the guards, all of them are. */
     private readonly rules: readonly Rule[] = [],
   ) {}
 
@@ -45,7 +45,7 @@ export class RequestInput implements LevelInput {
     return this.identityBy(rule, key, counts || onMissingKey !== 'refuse');
   }
 
-  /** The version of a limit by the request's trait; `undefined` if it has no key that it needs. */
+  /** The limit's version for the request's trait; `undefined` if a key that it needs is missing. */
   version(rule: Rule, limit: CompiledLimit): Awaitable<CompiledLimit | undefined> {
     const { trait } = rule.settings;
     if (trait === undefined) return limit;
@@ -64,7 +64,7 @@ export class RequestInput implements LevelInput {
     return typeof cost === 'number' ? cost : this.found(rule, 'cost', cost, checkedCost);
   }
 
-  /** The identity of a request without a key; `undefined` if the limit does not apply. Throws the refusal of the request. */
+  /** The identity of a request without a key; `undefined` if the limit does not apply. Throws if the request is rejected. */
   protected withoutKey(rule: Rule, by: BoundKey): string | undefined {
     return identityWithoutKey(rule, by, this.context, this.parts, this.phaseOf(rule));
   }
@@ -88,7 +88,7 @@ export class RequestInput implements LevelInput {
     return isPromise(key) ? this.later(rule, option, key, read) : read(key);
   }
 
-  /** Calls a function of a limit, and reads what it finds. If it fails, the log says whose function it is. */
+  /** Calls a function of a limit, and reads its result. If it fails, the log names the limit and the option. */
   private found<T, R>(
     rule: Rule,
     option: string,
@@ -105,13 +105,13 @@ export class RequestInput implements LevelInput {
   }
 
   private later<T, R>(rule: Rule, option: string, found: Promise<T>, read: (found: T) => R): Promise<R> {
-    // Thenables need not return a promise from `then`.
+    // The `then` of a thenable may return anything, even something that isn't a promise.
     return Promise.resolve(found).then(read, (error: unknown) => {
       throw this.reported(rule, option, error);
     });
   }
 
-  /** Errors of HTTP are thrown on purpose, and those of the library say enough. Others are logged once, and stay as they are. */
+  /** HTTP errors are thrown on purpose, and the library's own errors are clear enough. Others are logged once. None is changed. */
   protected reported(rule: Rule, option: string, error: unknown): unknown {
     if (error instanceof HttpException || error instanceof RateLimitConfigError) return error;
     const phase = this.phaseOf(rule);

@@ -8,21 +8,21 @@ const planTermsMessages = {
     `${location}: expected at most ${most} units for a limit with 'rollover' or 'credits', received ${received}`,
 } as const;
 
-/** What a share is a part of. */
+/** The denominator of shares. */
 const MILLION = 1_000_000;
 
-/** The options of calendar windows that are plans. */
+/** The options of calendar windows that turn them into plans. */
 export interface PlanOptions {
   /**
-   * The share of a window's remaining units that moves into the next window, once: more than 0, at most 1, to a millionth. Units
-   * that have moved are used first, and do not move again. Nothing moves for a key that is idle for two whole windows. Adding or
-   * removing the option starts new counters. Not with `prefetch` or `blockFor`.
+   * The share of a window's remaining units that is carried over to the next window: more than 0, at most 1, to a millionth. Carried-over
+   * units are used first, and are not carried over again. Nothing is carried over for a key that is idle for two whole windows. Adding or
+   * removing the option starts new counters. Not available with `prefetch` or `blockFor`.
    * @default nothing moves
    */
   rollover?: number | undefined;
   /**
-   * Accepts prepaid units, which `Limiter.credit` adds. They are used once the window is used up, and do not expire with it.
-   * Adding or removing the option starts new counters. Not with `prefetch`, `blockFor` or `candidate`.
+   * Accepts prepaid units, which `Limiter.credit` adds. They are used once the window is used up, and do not expire with it. Adding or
+   * removing the option starts new counters. Not available with `prefetch`, `blockFor` or `candidate`.
    * @default no credits
    */
   credits?: true | undefined;
@@ -39,7 +39,7 @@ export const planOptions = {
     kind: part,
     text: 'The share of what is left of a window that moves into the next one, once.',
     usual: 'none',
-    // A block forgets what was used, credits, too.
+    // A block resets the counter, including credits.
     excludes: ['blockFor'],
   },
   credits: {
@@ -47,12 +47,12 @@ export const planOptions = {
     text: 'Takes prepaid units once a window is used up.',
     usual: 'there are none',
     needsName: true,
-    // A second version would have credits of its own, which nobody adds.
+    // A second version would have its own credits, which nobody adds.
     excludes: ['blockFor', 'candidate'],
   },
 } as const satisfies OptionRows;
 
-/** These options after reading. */
+/** The parsed options. */
 export interface PlanTerms {
   /** In millionths. */
   readonly rollover: number;
@@ -60,7 +60,7 @@ export interface PlanTerms {
   readonly mostCredits: number;
 }
 
-/** The terms of a plan whose options were checked. Throws `RateLimitConfigError`. */
+/** The terms of a plan whose options have been checked. Throws `RateLimitConfigError`. */
 export function planTerms({ rollover, credits }: PlanOptions, quota: number, location: string): PlanTerms {
   if (quota > MOST_UNITS) throw new RateLimitConfigError(planTermsMessages.tooManyUnits(location, quota, MOST_UNITS));
   return { rollover: Math.round((rollover ?? 0) * MILLION), credits: credits === true, mostCredits: MOST_UNITS };

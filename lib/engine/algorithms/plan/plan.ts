@@ -11,54 +11,55 @@ export interface PlanParameters extends CalendarWindowParameters {
 }
 
 export interface PlanState extends CalendarWindowState {
-  /** Units that moved here from the window before. */
+  /** Units that were carried over from the previous window. */
   moved: number;
   /**
-   * The rate under which it was last charged: whoever gives units back may know an older one, and must not recompute credits by
-   * that. And the credits used in its window.
+   * The rate with which it was last charged, and the credits used in its window. A caller that refunds units may have an older rate, which
+   * must not be used to compute credits.
    */
   rate: number;
   spent: number;
-  /** The smallest rate under which it was charged in its window: what is left is computed from that. */
+  /** The smallest rate with which it was charged in its window. Remaining units are computed with it. */
   least: number;
-  /** The credits, including those used in this window; and the part of them that is already off the balance. */
+  /** The credits, including those used in this window; and the part of them that has already been subtracted from the balance. */
   gross: number;
   taken: number;
-  /** Windows since it was charged, 0 to 2; `undefined` if the key is unknown. Of a stored state: 0 or `undefined`. */
+  /** The number of windows since it was charged, 0 to 2; `undefined` if the key is unknown. For a stored state: 0 or `undefined`. */
   age: number | undefined;
-  /** For a stored state: units of holds that lapsed before its window ended, without a request since. */
+  /** For a stored state: units of holds that lapsed before its window ended, without a request since then. */
   returned: number;
   /**
-   * The stored state of a finished window. It stays stored until a request is charged: a refund, credit or settlement is no request,
-   * so it changes neither what moves nor for how long the key is known.
+   * The stored state of a finished window. It stays stored until a request is charged. A refund, credit or settlement doesn't count as a
+   * request, so it affects neither the units that are carried over nor how long the key is known.
    */
   kept: PlanState | undefined;
 }
 
 /**
- * The windows before and after another one: what moves depends on when the previous ones began, a wait on when the next ones end.
+ * The windows before and after another one. The units that are carried over depend on the starts of the previous ones, a wait on the ends
+ * of the next ones.
  */
 interface Around {
   readonly window: CalendarWindow;
-  /** When the window before began, and the one before that. */
+  /** The start of the previous window, and of the one before it. */
   readonly before: number;
   readonly earlier: number;
-  /** When the next window ends, and the one after it. */
+  /** The end of the next window, and of the one after it. */
   readonly next: number;
   readonly after: number;
 }
 
 type Windowed = Algorithm<PlanOptions, CalendarWindowParameters, CalendarWindowState>;
 
-/** What a share is a part of. */
+/** The denominator of shares. */
 const MILLION = 1_000_000;
 
-/** How long credits are kept on Redis: ten years. */
+/** The time for which credits are stored on Redis: ten years. */
 const CREDITS_KEPT_FOR = 10 * 366 * 86_400 * 1e6;
 
 const arounds = new WeakMap<PlanParameters['plan'], Around>();
 
-/** Computed once a window. */
+/** Computed once per window. */
 function aroundOf({ calendar, plan }: PlanParameters, now: number): Around {
   const known = arounds.get(plan);
   if (known !== undefined && now >= known.window.start && now < known.window.end) return known;
@@ -71,17 +72,17 @@ function aroundOf({ calendar, plan }: PlanParameters, now: number): Around {
   return around;
 }
 
-/** The full rate, including the part that is kept from some requests. */
+/** The full rate, including the part that is reserved for some requests. */
 function wholeOf({ quota, kept = 0 }: PlanParameters): number {
   return quota + kept;
 }
 
-/** The part of units that moves on, rounded down. */
+/** The part of units that is carried over, rounded down. */
 function moving({ plan }: PlanParameters, units: number): number {
   return units - inProportion(units, MILLION - plan.rollover, MILLION);
 }
 
-/** What is left of a window's own rate: units that moved into it are used first. */
+/** The remaining units of a window's own rate. Units that were carried over to it are used first. */
 function leftOf(rate: number, { count, moved }: Pick<PlanState, 'count' | 'moved'>): number {
   return Math.max(0, rate - Math.max(0, count - moved));
 }
@@ -114,7 +115,7 @@ function open(base: Windowed, parameters: PlanParameters, stored: PlanState | un
     returned: 0,
     kept: undefined,
   };
-  // It was saved for finished windows that can still be read: nothing was charged since the key started fresh.
+  // It was saved for finished windows that can still be read. Nothing was charged since the key started fresh.
   if (stored?.age === undefined) return state;
   if (now < stored.end) {
     const runs = now >= stored.start || stored.last - now < stored.end - stored.start;
@@ -131,7 +132,7 @@ function open(base: Windowed, parameters: PlanParameters, stored: PlanState | un
   }
   const { moved } = stored;
   const count = Math.max(0, stored.count - stored.returned);
-  // Credits that came back with these are still off the balance.
+  // Credits that were refunded with these are still subtracted from the balance.
   const spent = Math.max(0, Math.min(stored.spent, count - stored.rate - moved));
   state.taken = stored.spent - spent;
   if (plan.rollover === 0) return state;
@@ -150,7 +151,7 @@ function open(base: Windowed, parameters: PlanParameters, stored: PlanState | un
   return state;
 }
 
-/** Records the rate under which it is charged. */
+/** Records the rate with which it is charged. */
 function noteRate(parameters: PlanParameters, state: PlanState): void {
   state.rate = wholeOf(parameters);
   state.least = state.count === 0 ? state.rate : Math.min(state.least, state.rate);
@@ -162,9 +163,9 @@ function endAfter(parameters: PlanParameters, { end, now }: PlanState, which: 'n
   return end + around[which] - around.window.end;
 }
 
-/** When a key is no longer known unless a request is charged before: after two windows without any. */
+/** The time from which a key is no longer known, unless a request is charged before: after two windows without any. */
 function endOfKnown(parameters: PlanParameters, state: PlanState): number {
-  // Without the anchor it is unknown when the windows of the key end.
+  // Without the anchor, the ends of the key's windows are unknown.
   if (state.age === 0 || parameters.follows) return endAfter(parameters, state, 'after');
   return state.age === 1 ? endAfter(parameters, state, 'next') : state.end;
 }
@@ -219,7 +220,7 @@ function planned(base: Windowed, code: string): Algorithm<PlanOptions, PlanParam
         ended: (_parameters, stored, now, holds, windows) =>
           now < stored.end ? stored : { ...stored, returned: holds.unitsWithin(stored, windows) },
         keepsEnded: (state) => state.kept !== undefined,
-        // The credits of lapsed holds come back with the next request.
+        // The credits of lapsed holds are refunded with the next request.
         keepFor: (_parameters, state, holds, windows) =>
           spentUnder(state.rate, state) > 0 && holds.isWithin(state, windows) ? CREDITS_KEPT_FOR : 0,
       },
@@ -257,7 +258,7 @@ function planned(base: Windowed, code: string): Algorithm<PlanOptions, PlanParam
       credit(parameters, state, units) {
         const most = parameters.plan.mostCredits;
         const left = creditsOf(parameters, state);
-        // A counter that is reset leaves the credits that the present rate leaves.
+        // After a reset, the counter has the credits that remain with the current rate.
         if (units === 0) noteRate(parameters, state);
         state.gross += units > 0 ? Math.min(units, most - left) : -Math.min(-units, left);
       },

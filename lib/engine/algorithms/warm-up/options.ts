@@ -2,10 +2,10 @@ import { number, object, time } from '../../options/kinds.js';
 import type { OptionRows } from '../../options/option-row.js';
 import type { Duration } from '../../options/values.js';
 
-/** How a limit warms up. */
+/** The options of a warm-up. */
 export interface WarmUpOptions {
   /**
-   * How long a cold limit takes to warm up while it is fully used, and a warm one to cool while it is idle: milliseconds or a
+   * The time that a cold limit takes to warm up while it is fully used, and a warm one to cool down while it is idle: milliseconds or a
    * duration such as `'5m'`, at most 1 year.
    */
   for: Duration;
@@ -18,21 +18,21 @@ export interface WarmUpOptions {
 /** The `warmUp` option of limits. */
 export interface WarmingLimitOptions {
   /**
-   * Warms up: a cold limit allows a share of its rate, rises to the full rate while it is used, and cools while it is not. Adding
-   * or removing the option starts new counters. Not with `prefetch`, or a token bucket's refill `'intervally'`.
+   * Warms up: a cold limit allows a share of its rate, rises to the full rate while it is used, and cools down while it is not. Adding or
+   * removing the option starts new counters. Not available with `prefetch`, or with `'intervally'` as the refill of a token bucket.
    * @default no warm-up
    */
   warmUp?: WarmUpOptions | undefined;
 }
 
-/** The same of a token bucket: tokens of a limit that warms up are added evenly. */
+/** The `warmUp` option of a token bucket, whose tokens are added evenly if it warms up. */
 export type WarmingBucketOptions =
   | {
-      /** Not together with refill `'intervally'`. */
+      /** Cannot be combined with refill `'intervally'`. */
       warmUp?: undefined;
     }
   | (WarmingLimitOptions & {
-      /** Only evenly, if it warms up. */
+      /** Only `'greedy'`, if it warms up. */
       refill?: 'greedy' | undefined;
     });
 

@@ -11,22 +11,22 @@ const warmUpMessages = {
 } as const;
 
 /**
- * A ramp in whole numbers: the warming-up limiter of Guava (`SmoothWarmingUp`). With k = 1 / from, a unit of a cold limit takes k times
- * as long as one of a warm limit, whose units are T apart. Coldness goes from 0 to `cold`. It grows by `rest` an idle tick, and by
- * `for` from none to all; a unit takes `use` of it. Down to `warm` a unit's time falls in a line to T, and `for` passes meanwhile if all
- * is used; half as long, with k = 3, it stays so until the coldness is used up.
+ * A ramp in whole numbers: the warming-up limiter of Guava (`SmoothWarmingUp`). With k = 1 / from, a unit of a cold limit takes k times as
+ * long as one of a warm limit, whose units are T apart. Coldness goes from 0 to `cold`. It grows by `rest` per idle tick, and takes `for`
+ * to grow from 0 to `cold`; a unit reduces it by `use`. Until the coldness has dropped to `warm`, the time of a unit decreases linearly to
+ * T, which takes `for` if the limit is fully used. Then it stays at T until the coldness is used up, which takes half as long with k = 3.
  */
 export interface Ramp {
   readonly rest: number;
   readonly use: number;
   readonly warm: number;
   readonly cold: number;
-  /** How much more the units that bring the coldness from `cold` to `warm` weigh than as many units of a warm limit. */
+  /** The additional weight of the units that bring the coldness from `cold` to `warm`, compared to units of a warm limit. */
   readonly extra: number;
 }
 
 const LARGEST_DENOMINATOR = 1000;
-/** The most that may be counted. Twice as much can be owed, and more while units are reserved. */
+/** The maximum that may be counted. Twice as much can be owed, and more while units are reserved. */
 const MAX = Number.MAX_SAFE_INTEGER / 4;
 
 /** Reads a limit's `warmUp`. */
@@ -54,7 +54,7 @@ export function rampOf(given: WarmUpOptions, { unit, speed, tick }: Scale, quota
   return ramp;
 }
 
-/** How much more the units that use up this coldness weigh than units of a warm limit. */
+/** The additional weight of the units that use up this coldness, compared to units of a warm limit. */
 export function extraWeight({ warm, cold, extra }: Ramp, coldness: number): number {
   if (coldness <= warm) return 0;
   const part = (coldness - warm) / (cold - warm);

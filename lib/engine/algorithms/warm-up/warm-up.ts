@@ -11,26 +11,26 @@ export interface WarmingParameters extends ArrivalParameters {
 }
 
 export interface WarmingState extends ArrivalState {
-  /** Up to `cold`; below 0 for units that found none, so that they find none either when they are given back. */
+  /** Up to `cold`. Below 0 for units that found no coldness, so that they also find none when they are refunded. */
   coldness: number;
-  /** The full coldness, and how much is added per idle tick. */
+  /** The full coldness, and the coldness that is added per idle tick. */
   cold: number;
   rest: number;
-  /** Since when something has been owed, in microseconds: the coldness has not grown since. */
+  /** The time since which something has been owed, in microseconds. The coldness has not grown since then. */
   busySince: number;
 }
 
-/** An algorithm of arrival times, whose states can be written over. */
+/** An algorithm based on arrival times, whose states can be overwritten. */
 type Arriving<P = ArrivalParameters, S = ArrivalState> = Required<
   Pick<Algorithm<WarmingLimitOptions, P & ArrivalParameters, S & ArrivalState>, 'reopen' | 'reservation'>
 > &
   Algorithm<WarmingLimitOptions, P & ArrivalParameters, S & ArrivalState>;
 
 /**
- * An algorithm of arrival times that warms up. What is owed decides as ever. But a unit of a cold limit weighs more, so that more is
- * owed for it: P = units x unit + E(coldness) - E(coldness - units x use), where E is the extra weight of `Ramp`. Since a unit never
- * weighs less than one of a warm limit, no more than rate x t + burst are allowed in any stretch of time t; and of a cold limit, no
- * more units before the last request than weigh what flows in t and the burst.
+ * An algorithm based on arrival times that warms up. The debt decides as usual, but a unit of a cold limit weighs more, so that more is
+ * owed for it: P = units x unit + E(coldness) - E(coldness - units x use), where E is the extra weight of `Ramp`. Since a unit never weighs
+ * less than one of a warm limit, no more than rate x t + burst are allowed in any stretch of time t. Of a cold limit, no more units are
+ * allowed before the last request than the weight that drains in t and the burst.
  */
 export const warmUp: Variant = {
   options: warmUpOptions,
@@ -70,7 +70,7 @@ function warming(base: Arriving, code: string): Algorithm<WarmingLimitOptions, W
   };
 }
 
-/** Brings the coldness up to now: it grows while nothing is owed, by the parameters under which it was stored. */
+/** Updates the coldness to `now`: it grows while nothing is owed, with the parameters with which it was stored. */
 function cool({ ramp }: WarmingParameters, stored: WarmingState | undefined, now: number, state: WarmingState): void {
   let coldness = ramp.cold;
   let busySince = now;
@@ -110,9 +110,8 @@ function canOweWarming({ scale, ramp }: WarmingParameters, state: WarmingState, 
 }
 
 /**
- * Gives units back. If they were charged since something has been owed, the limit becomes as cold as if they had not been taken,
- * and they weigh as much as if they had been taken last; otherwise they weigh as much as in a warm limit. The rest is as in
- * `giveArrival`.
+ * Refunds units. If they were charged since something has been owed, the limit becomes as cold as if they had not been taken, and they
+ * weigh as much as if they had been taken last; otherwise they weigh as much as in a warm limit. The rest is the same as in `giveArrival`.
  */
 function giveWarming(
   parameters: WarmingParameters,
@@ -128,14 +127,14 @@ function giveWarming(
   const usable = Math.max(ticket, Math.floor(chargedAt / scale.tick));
   const gone = usable < 0 ? 0 : Math.max(0, arrivalDebtClearedAt(parameters, state) - usable);
   weight -= gone * scale.speed;
-  // A ticket is from when the full weight of the units had drained, and those behind them may act earlier.
+  // A ticket is the time at which the full weight of the units had drained, and those behind them may be used earlier.
   if (gone > 0 && ticket >= 0) weight -= extraOf(ramp, ramp.cold, units);
   if (weight <= 0) return;
   state.debt = Math.max(0, state.debt - weight);
   state.coldness = colder;
 }
 
-/** Until nothing is owed and the limit is fully cold. */
+/** The time until nothing is owed and the limit is fully cold. */
 function keepWarming({ ramp, scale }: WarmingParameters, state: WarmingState): number {
   const idle = Math.ceil((ramp.cold - Math.max(0, state.coldness)) / ramp.rest);
   return arrivalResetAfter(state) + (idle > 0 ? (idle + 1) * scale.tick : 0);

@@ -1,6 +1,6 @@
 import { show, wrongInput } from '../wording.js';
 
-/** The messages of calls of language models. */
+/** The messages of language model calls. */
 export const aiMessages = {
   noService: (received: unknown) => wrongInput('limitModel.limiters', 'the LimiterService of the app', received),
   noLimits: (received: unknown) =>

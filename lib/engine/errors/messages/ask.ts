@@ -1,6 +1,6 @@
 import { wrongInput } from '../wording.js';
 
-/** The messages of calls from code, and of limits that outgoing API calls and jobs name in their options. */
+/** The messages of calls from code, and of limits in the options of outgoing API calls and jobs. */
 export const askMessages = {
   noLimits: (location: string, received: unknown) =>
     wrongInput(

@@ -1,6 +1,6 @@
 import { wrongInput } from '../wording.js';
 
-/** The messages of limits that functions and classes find by the request. */
+/** The messages of functions and classes that find limits per request. */
 export const byRequestMessages = {
   /** `location` with the route of the request. */
   onRoute: (location: string, route: string) => `${location} for ${route}`,

@@ -2,10 +2,10 @@ import { nearest } from '../../util/nearest.js';
 import { counted, didYouMean, listOf, missingInput, show, unknownName, wrongInput } from '../wording.js';
 import { nearDuration, optionMessages } from './options.js';
 
-/** The most names to list. */
+/** The maximum number of names to list. */
 const MOST_NAMES = 20;
 
-/** The longest list of options that a message shows. */
+/** The maximum number of options in a message. */
 const MOST_OPTIONS = 12;
 
 function shortened(names: readonly string[]): string {
@@ -13,14 +13,14 @@ function shortened(names: readonly string[]): string {
   return names.slice(0, MOST_NAMES).map(show).join(', ') + (more > 0 ? ` and ${more} more` : '');
 }
 
-/** After an unknown option of the command line. Its hyphens do not count as right letters. */
+/** The suggestion after an unknown option of the command line. Its hyphens do not count as matching letters. */
 function meantOption(received: string, known: readonly string[]): string {
   const near = nearest(received.replace(/^-+/, ''), known);
   if (near !== undefined) return `. Did you mean '--${near}'?`;
   return known.length > MOST_OPTIONS ? '' : `, expected one of ${known.map((option) => `--${option}`).join(', ')}`;
 }
 
-/** The messages of the command line program, which no app loads. */
+/** The messages of the command line program, which apps don't load. */
 export const cliMessages = {
   noCommand: (known: readonly string[]) => missingInput('command', `one of ${known.join(', ')}`),
   unknownCommand: (received: string, known: readonly string[]) => unknownName('command', received, known),

@@ -1,7 +1,7 @@
 import { show, wrongInput } from '../wording.js';
 import { nearDuration } from './options.js';
 
-/** The messages of the console. Those about a field of a request follow the name of the field. */
+/** The messages of the console. Those about a field of a request come after the name of the field. */
 export const consoleMessages = {
   noModule: (location: string) =>
     `${location}: the app has no RateLimitModule. Import RateLimitModule.forRoot() or forRootAsync() next to it`,
@@ -51,7 +51,7 @@ export const consoleMessages = {
   noCandidate: () => 'this limit has no candidate. Choose a limit with one',
   otherAlgorithm: (received: string, algo: string) =>
     `expected a candidate of '${algo}', received one of '${received}': another algorithm needs a new configuration`,
-  /** A message about the key of a limit by a header, for those who call no functions. */
+  /** A message about the key of a limit per header, for readers who can't call functions. */
   ofHeaders: (message: string) =>
     message.replaceAll(
       /headerIdentity\('([^']+)', value\): 'header:[^']+' and the hash of the value/g,

@@ -6,7 +6,7 @@ import { almost, optionMessages } from './options.js';
 const quoted = (word: string) => `'${word}'`;
 const quotedList = (words: readonly string[]) => words.map(quoted).join(', ');
 
-/** The parts of a decision that messages show. */
+/** The members of a decision that messages show. */
 interface ShownDecision {
   readonly limit: string;
   readonly remaining: number;
@@ -16,7 +16,7 @@ interface ShownDecision {
 /** The place of an option, before the route whose request has the limit: `limits[0].rate for ReportsController.list`. */
 const placeOf = (location: string, option: string) => location.replace(/( for [\w$.]+)?$/, `.${option}$1`);
 
-/** Where a value belongs that is not a limit. */
+/** Suggests where a value belongs that isn't a limit. */
 function otherThanALimit(received: unknown): string {
   if (typeof received === 'string') {
     return '; you can use the name of a defined limit in @RateLimit, or return it from a function';
@@ -28,7 +28,7 @@ function otherThanALimit(received: unknown): string {
   return Array.isArray(received) && received.length > 0 ? '; write the limits of the list one by one' : '';
 }
 
-/** The messages that belong to no topic of their own. `location` is where in the user's code the error is. */
+/** The messages that don't belong to a specific topic. `location` is the place of the error in the user's code. */
 export const messages = {
   wrongOption: (location: string, option: string, received: unknown, expected: string) =>
     optionMessages.wrong(placeOf(location, option), received, expected),

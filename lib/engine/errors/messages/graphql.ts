@@ -1,6 +1,6 @@
 import { show, wrongInput } from '../wording.js';
 
-/** The messages of GraphQL by operation. */
+/** The messages of GraphQL limits per operation. */
 export const graphqlMessages = {
   noServer: () =>
     `RateLimitGraphqlModule: no Apollo Server of @nestjs/apollo and no Mercurius of @nestjs/mercurius was found, so operations are decided when a guard reaches their first field, and their cost is not reported`,

@@ -1,6 +1,6 @@
 import { wrongInput } from '../wording.js';
 
-/** The messages of units that are held, and of amounts of money. */
+/** The messages of held units, and of amounts of money. */
 export const holdMessages = {
   noHold: (name: string, algo: string) =>
     `limit '${name}' of algo '${algo}' cannot be reserved without the option 'hold'. Set 'hold' to the time after which its ` +

@@ -1,8 +1,8 @@
 import { listOf, show } from '../wording.js';
 
-/** The messages of keys that a limit never counts by. */
+/** The messages of keys that a limit never has. */
 export const keyMessages = {
-  /** Without the key where that may be a secret. */
+  /** Leaves out a key that may be a secret. */
   impossible: (limit: string, received: string | undefined, expected: string) =>
     `key: expected ${expected}, received ${received === undefined ? 'a key that' : `${show(received)}, which`} limit '${limit}' never counts by`,
   secretOption: (location: string, option: string, expected: string) =>

@@ -2,24 +2,24 @@ import { editsBetween } from '../../util/nearest.js';
 import { durationHint } from '../../options/values.js';
 import { listOf, missingInput, unknownName, wrongInput } from '../wording.js';
 
-/** After a name that is right in another place: one that differs by a letter, such as `limit` and `limits`. */
+/** The suggestion after a name that is valid in another place and differs by one letter, such as `limit` and `limits`. */
 export function almost(name: string, known: readonly string[]): string {
   const near = known.find((each) => editsBetween(name, each) === 1);
   return near === undefined ? '' : `. Did you mean '${near}'?`;
 }
 
-/** After a value that is almost a duration, where one is expected. */
+/** The suggestion after a value that is almost a duration, if a duration is expected. */
 export function nearDuration(received: unknown, expected: string): string {
   return /duration/.test(expected) ? durationHint(received) : '';
 }
 
-/** Options that other packages have, and this one has not. */
+/** Options of other packages that this one doesn't have. */
 const OF_OTHERS: Readonly<Record<string, readonly string[]>> = {
   '@nestjs/throttler': ['throttlers', 'blockDuration', 'skipIf', 'ignoreUserAgents', 'getTracker', 'generateKey'],
   'rate-limiter-flexible': ['points', 'duration', 'storeClient', 'inMemoryBlockOnConsumed'],
 };
 
-/** After an option of another package: how to move the app. */
+/** The suggestion after an option of another package: how to migrate the app. */
 function ofOther(option: string): string {
   const [other] = Object.entries(OF_OTHERS).find(([, options]) => options.includes(option)) ?? [];
   return other === undefined
@@ -27,7 +27,7 @@ function ofOther(option: string): string {
     : `; '${option}' is an option of ${other}, and 'npx nestjs-sluice migrate' converts an app from it`;
 }
 
-/** The same after something that is no limit, or no options, but looks like those of another package. */
+/** The same suggestion for a value that isn't a limit or an options object, but looks like one of another package. */
 function likeOther(received: unknown, depth = 2): string {
   if (typeof received !== 'object' || received === null || depth === 0) return '';
   if (Object.hasOwn(received, 'ttl') && Object.hasOwn(received, 'limit')) {
@@ -45,11 +45,11 @@ function likeOther(received: unknown, depth = 2): string {
   );
 }
 
-/** Mistakes in options. `at` and `place` are where the option is in the user's code. */
+/** Errors in options. `at` and `place` are the place of the option in the user's code. */
 export const optionMessages = {
-  /** One of these with its place. */
+  /** A message with its place. */
   at: (location: string, message: string) => `${location}: ${message}`,
-  /** A message, and how to move the app if the value looks like options of another package. */
+  /** A message, with a hint on migrating the app if the value looks like options of another package. */
   hinted: (message: string, received: unknown) => message + likeOther(received),
   wrong: (place: string, received: unknown, expected: string) =>
     wrongInput(place, expected, received) + nearDuration(received, expected),

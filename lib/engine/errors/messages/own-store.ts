@@ -1,6 +1,6 @@
 import { listOf, wrongInput } from '../wording.js';
 
-/** The messages of stores of the app's own. */
+/** The messages of custom stores. */
 export const ownStoreMessages = {
   cannotKeep: (limit: string, what: string, store: string) =>
     `limit '${limit}' has ${what}, which a ${store} does not support. Use 'redis', or remove it from the limit`,

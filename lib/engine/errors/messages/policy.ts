@@ -3,7 +3,7 @@ import { optionMessages } from './options.js';
 
 const quoted = (words: readonly string[]) => words.map((word) => `'${word}'`);
 
-/** The messages of policies: mistakes in one, and changes of its versions. */
+/** The messages of policies: their errors, and changes of their versions. */
 export const policyMessages = {
   wrongValue: (shown: string, expected: string) => `expected ${expected}, received ${shown}`,
   missing: (expected: string) => `missing, expected ${expected}`,

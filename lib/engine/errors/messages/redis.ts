@@ -1,12 +1,12 @@
 import { show } from '../wording.js';
 
-/** A value given as `redis` that is not usable, and why. */
+/** An unusable value of `redis`, with the reason. */
 interface Refused {
   readonly is: string;
   readonly hint: string;
 }
 
-/** What to do about errors of connections, by their texts. */
+/** Advice for connection errors, by their texts. */
 const ADVICE: readonly (readonly [error: RegExp, advice: string])[] = [
   [/WRONGPASS/, 'which rejects the user or the password. Use valid ones, in a URL as redis://user:password@host:port'],
   [/NOAUTH/, 'which requires a password, in a URL as redis://:password@host:port'],
@@ -36,16 +36,16 @@ function adviceOn(reason: string): string | undefined {
   return ADVICE.find(([error]) => error.test(reason))?.[1];
 }
 
-/** The messages of connections to Redis that are not usable. */
+/** The messages of unusable Redis connections. */
 export const redisMessages = {
   unusable: (location: string, { is, hint }: Refused, expected: string) =>
     `${location}.redis: expected ${expected}, received ${is} (${hint})`,
-  /** A message, and how to do without Redis. */
+  /** A message, with a hint on counting without Redis. */
   orLeftOut: (message: string) => `${message}; leave the option out to count in the process`,
   noClient: (refused: Refused | undefined, received: unknown) =>
     'connection to Redis: expected a client of ioredis 5 or 6, or of node-redis 5 or 6, received ' +
     (refused === undefined ? show(received) : `${refused.is} (${refused.hint})`),
-  /** `reason` with the server that the option `redis` points to (without a password), and what to do if that is known. */
+  /** `reason` with the server that the option `redis` points to (without a password), and advice if there is any. */
   withAdvice: (reason: string, server: string | undefined) => {
     const advice = adviceOn(reason);
     return advice === undefined || server === undefined

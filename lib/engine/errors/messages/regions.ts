@@ -1,6 +1,6 @@
 import { wrongInput } from '../wording.js';
 
-/** The messages of the module's option `regions`, and of the server that counts for all of them. */
+/** The messages of the module's option `regions`, and of the home Redis. */
 export const regionMessages = {
   wrong: (received: unknown) =>
     wrongInput(

@@ -1,4 +1,4 @@
-/** The messages of limits whose units replicas confirm. */
+/** The messages of limits whose charges replicas confirm. */
 export const replicaMessages = {
   unconfirmed: (confirmed: number, wanted: number, ms: number) =>
     `Redis has changed the counter, but only ${confirmed} of ${wanted} replicas confirmed that within ${ms} ms: a failover may lose it`,

@@ -1,6 +1,6 @@
 import { show, wrongInput } from '../wording.js';
 
-/** The messages of calls that take as many units as there are. */
+/** The messages of calls with `upTo`. */
 export const upToMessages = {
   wrongUpTo: (received: unknown) => wrongInput('upTo', 'a whole number >= 1', received),
   withCost: (cost: unknown, upTo: unknown) =>

@@ -9,7 +9,7 @@ const quoted = (names: readonly string[], conjunction: 'and' | 'or' = 'and') =>
 const example = (missing: readonly string[]) =>
   `{ within: { ${missing.map((name) => `${/^[a-z_$][\w$]*$/i.test(name) ? name : `'${name}'`}: '…'`).join(', ')} } }`;
 
-/** The messages of limits that are within others. */
+/** The messages of nested limits. */
 export const withinMessages = {
   unknownParent: (location: string, parent: string, known: readonly string[]) =>
     `${location}.within: unknown limit '${parent}'` +
