@@ -96,7 +96,9 @@ export function readMeasure(cost: unknown, algorithm: Algorithm | undefined, loc
   if (!isObject(cost)) return undefined;
   if (algorithm?.leases !== undefined) {
     const able = algorithms.namesOf(({ leases }) => leases === undefined);
-    throw new RateLimitConfigError(messages.measuresHeld(location, algorithm.name, able));
+    throw new RateLimitConfigError(messages.measuresHeld(location, algorithm.name, able), {
+      code: 'SLUICE_UNSUPPORTED_OPTION',
+    });
   }
   const { by, estimate } = readOptions(`${location}.cost`, cost, rows);
   const kind = kindOf[by];
