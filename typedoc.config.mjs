@@ -12,6 +12,7 @@ export default {
     'lib/testing/store/index.ts',
     'lib/integrations/mcp/index.ts',
     'lib/integrations/ai/index.ts',
+    'lib/integrations/throttler-storage/index.ts',
   ],
   tsconfig: 'tsconfig.build.json',
   skipErrorChecking: true,
