@@ -13,6 +13,7 @@ export default {
     'lib/integrations/mcp/index.ts',
     'lib/integrations/ai/index.ts',
     'lib/integrations/throttler-storage/index.ts',
+    'lib/integrations/client/index.ts',
   ],
   tsconfig: 'tsconfig.build.json',
   skipErrorChecking: true,

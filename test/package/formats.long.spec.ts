@@ -20,6 +20,7 @@ const ENTRIES = [
   ['./mcp', 'mcp/index'],
   ['./ai', 'ai/index'],
   ['./throttler-storage', 'throttler-storage/index'],
+  ['./client', 'client/index'],
 ] as const;
 
 interface Told {

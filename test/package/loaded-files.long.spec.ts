@@ -53,6 +53,15 @@ describe.each(['', 'cjs/'])('the files of dist/%s', (format) => {
       expect(files.filter((file) => /\bcli\b|\.command\./.test(file))).toEqual([]);
     },
   );
+
+  it('client/index.js is one file that loads nothing, so browsers can', () => {
+    expect(loadedWith(`${format}client/index.js`)).toEqual({
+      files: [`${format}client/index.js`],
+      packages: [],
+      later: [],
+      filesLater: [],
+    });
+  });
 });
 
 // A bundle as an ES module has no `require`.
