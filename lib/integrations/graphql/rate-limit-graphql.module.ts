@@ -16,6 +16,7 @@ import { ApplicationConfig, HttpAdapterHost, ModuleRef } from '@nestjs/core';
 import type { Observable } from 'rxjs';
 import { RATE_LIMIT_STORE } from '../../app/config/tokens.js';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { missingModule } from '../../nest/copies.js';
 import { moduleLogger } from '../../engine/errors/logger.js';
 import { graphqlMessages } from '../../engine/errors/messages/graphql.js';
 import { Answers } from '../../nest/request/answers.js';
@@ -146,7 +147,7 @@ export class RateLimitGraphqlModule implements OnModuleInit, OnApplicationBootst
     try {
       return this.modules.get<T>(token, { strict: false });
     } catch (cause) {
-      throw new RateLimitConfigError(graphqlMessages.noRateLimitModule(), { cause, code: 'SLUICE_NO_MODULE' });
+      throw missingModule('RateLimitGraphqlModule', graphqlMessages.noRateLimitModule(), cause);
     }
   }
 }
