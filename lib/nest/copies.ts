@@ -15,7 +15,10 @@ interface Copy {
 /** The copies of the package in this process: an app may load its ES modules and its CommonJS modules, or two versions. */
 const COPIES = Symbol.for('nestjs-sluice:copies');
 
-const copies: Set<Copy> = ((globalThis as { [COPIES]?: Set<Copy> })[COPIES] ??= new Set());
+function copies(): Set<Copy> {
+  return ((globalThis as { [COPIES]?: Set<Copy> })[COPIES] ??= new Set());
+}
+
 const own: { -readonly [Member in keyof Copy]: Copy[Member] } = { exported: [], isSetUp: false, substitutes: [] };
 
 /** Stands for the classes of other copies. */
@@ -24,7 +27,7 @@ class ClassesOfOtherCopies {}
 /** Lets other copies know this one. `exported` may grow later. */
 export function addCopy(exported: readonly unknown[]): void {
   own.exported = exported;
-  copies.add(own);
+  copies().add(own);
 }
 
 /**
@@ -33,8 +36,9 @@ export function addCopy(exported: readonly unknown[]): void {
  */
 export function setUpCopy(): DynamicModule[] {
   own.isSetUp = true;
+  copies().add(own);
   for (const substitutes of own.substitutes.splice(0)) substitutes.length = 0;
-  return [...copies].filter((copy) => !copy.isSetUp).map(substitutesFor);
+  return [...copies()].filter((copy) => !copy.isSetUp).map(substitutesFor);
 }
 
 function substitutesFor(copy: Copy): DynamicModule {
@@ -54,7 +58,7 @@ function substitutesFor(copy: Copy): DynamicModule {
 /** The error of something that found no `RateLimitModule`: that of another copy may be set up. */
 export function missingModule(location: string, message: string, cause?: unknown): RateLimitConfigError {
   const options = cause === undefined ? {} : { cause };
-  const isElsewhere = !own.isSetUp && [...copies].some(({ isSetUp }) => isSetUp);
+  const isElsewhere = !own.isSetUp && [...copies()].some(({ isSetUp }) => isSetUp);
   return isElsewhere
     ? new RateLimitConfigError(messages.twoCopies(location), { ...options, code: 'SLUICE_TWO_COPIES' })
     : new RateLimitConfigError(message, { ...options, code: 'SLUICE_NO_MODULE' });
