@@ -64,6 +64,7 @@ import { bindContinuations } from './bind-continuations.js';
 import { followCalls } from './follow-calls.js';
 import { moduleIsSetUp } from './missing-module.js';
 import { bindGatewayFilters } from './gateway-refusals.filter.js';
+import { LimitedCalls } from './methods/limited-calls.js';
 import { policyProviders, requestProviders, ruleProviders } from './providers.js';
 import { Transports } from './request/transports.js';
 import { WaitQueues } from '../app/waiting/wait-queues.js';
@@ -92,6 +93,7 @@ const providers: Provider[] = [
   WaitQueues,
   Overrides,
   LimiterService,
+  LimitedCalls,
   ApiDocumentation,
 ];
 const exported: (Type | string | symbol)[] = [
@@ -101,6 +103,7 @@ const exported: (Type | string | symbol)[] = [
   RequestLimiter,
   LimitRegistry,
   // Used by enhancers that are bound to classes of the app.
+  LimitedCalls,
   GuardOfApp,
   ThrownRefusals,
   RejectedRequests,
