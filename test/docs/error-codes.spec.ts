@@ -14,7 +14,7 @@ import {
   Inject,
   type Type,
 } from '@nestjs/common';
-import { APP_FILTER } from '@nestjs/core';
+import { APP_FILTER, LazyModuleLoader } from '@nestjs/core';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { IoAdapter } from '@nestjs/platform-socket.io';
@@ -28,6 +28,7 @@ import {
   RateLimitGuard,
   RateLimitModule,
 } from '../../lib/index.js';
+import { RateLimitGraphqlModule } from '../../lib/integrations/graphql/index.js';
 import { OutboundLimiter } from '../../lib/integrations/outbound/index.js';
 import { rateLimitSockets } from '../../lib/integrations/sockets/index.js';
 import { startUp } from '../e2e/http-app.js';
@@ -169,6 +170,10 @@ const ERRORS: Record<RateLimitErrorCode, () => Promise<unknown>> = {
   },
   SLUICE_DUPLICATE_MODULE: () =>
     thrownBy(() => startUp({}, [], { imports: [RateLimitModule.forRoot({ limits: [minute] })] })),
+  SLUICE_LAZY_MODULE: async () => {
+    const loader = (await app()).get(LazyModuleLoader);
+    return thrownBy(() => loader.load(() => RateLimitGraphqlModule.forRoot()));
+  },
   SLUICE_TWO_COPIES: () => {
     const [copy] = anotherCopy<[typeof import('../../lib/index.js')]>('index.js');
     class Mails {

@@ -65,6 +65,8 @@ export class LimitRegistry {
   onDefined: () => void = () => undefined;
   /** True if a class or route has limits that depend on the request. */
   choosesOnRoutes = false;
+  /** True once the limits of all routes have been checked. */
+  hasStarted = false;
   private readonly moduleLimits: readonly NamedLimit[];
   /** The places of the module's limits by name, including limits that depend on the request. */
   private readonly modulePlaces = new Map<string, string>();

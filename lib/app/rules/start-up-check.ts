@@ -67,6 +67,7 @@ export class StartUpCheck {
     if (this.guards.isEnabled) this.refuseUnreached(classes);
     for (const place of classes.flatMap(({ unread }) => unread)) moduleLogger.warn(messages.notRead(place));
     this.guards.warnOfFields(classes.flatMap((each) => this.fields(each)));
+    this.registry.hasStarted = true;
   }
 
   private refuseUnknownLimiters(type: object | null, inject: readonly unknown[] | null | undefined): void {

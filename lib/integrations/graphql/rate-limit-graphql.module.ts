@@ -79,6 +79,8 @@ export class RateLimitGraphqlModule implements OnModuleInit, OnApplicationBootst
     config: ApplicationConfig,
     @Optional() registry?: LimitRegistry,
   ) {
+    // Nest calls no hooks of a module that is loaded lazily, so nothing would check its operations.
+    if (registry?.hasStarted === true) throw loadedLazily();
     // Servers create their resolvers before all modules are initialized.
     if (settings.cost !== undefined && mayNeedUser(settings.cost, registry)) {
       config.addGlobalInterceptor(new OperationInterceptor(operations));
@@ -109,7 +111,7 @@ export class RateLimitGraphqlModule implements OnModuleInit, OnApplicationBootst
   onModuleInit(): void {
     const limiter = this.find(RequestLimiter);
     if (!(limiter instanceof FieldLimiter)) {
-      throw new RateLimitConfigError(graphqlMessages.loadedLazily());
+      throw loadedLazily();
     }
     limiter.operations = this.operations.ready();
   }
@@ -150,6 +152,10 @@ export class RateLimitGraphqlModule implements OnModuleInit, OnApplicationBootst
       throw missingModule('RateLimitGraphqlModule', graphqlMessages.noRateLimitModule(), cause);
     }
   }
+}
+
+function loadedLazily(): RateLimitConfigError {
+  return new RateLimitConfigError(graphqlMessages.loadedLazily(), { code: 'SLUICE_LAZY_MODULE' });
 }
 
 /** Checks the limits that need to know the user, for apps whose other limits don't need an interceptor. */
