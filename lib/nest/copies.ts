@@ -2,9 +2,9 @@ import { type DynamicModule, type FactoryProvider, Scope, type Type } from '@nes
 import { RateLimitConfigError } from '../engine/errors/errors.js';
 import { messages } from '../engine/errors/messages/general.js';
 
-/** What one copy of the package tells the others. Copies of later releases read it as well, so it may only gain members. */
+/** A copy of the package. Copies of later releases read it as well, so it may only gain members. */
 interface Copy {
-  /** What its `RateLimitModule` exports. */
+  /** The tokens that its `RateLimitModule` exports. */
   readonly exported: readonly unknown[];
   /** True once its `RateLimitModule` is set up. */
   isSetUp: boolean;
