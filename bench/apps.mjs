@@ -101,7 +101,7 @@ async function generation(redis, { server, args, variants, paths, connections, r
 }
 
 /**
- * Times apps in several processes each, since one is luckier than another with what its engine makes of it: `variants` are the
+ * Times apps in several processes each, since the engine optimizes one better than another: `variants` are the
  * names by variant, `args(variant)` those of the process, `connections` the loads.
  * @returns for each app its medians at each load
  */

@@ -71,7 +71,7 @@ function section(apps, { goalsOf, profileOf }) {
   ];
   return [
     '## An app with 20 routes',
-    'A Nest app on Express with a limit of the module and one of each route; the client asks the routes in turn. Medians of several processes of each app.',
+    'A Nest app on Express with a limit of the module and one of each route; the client calls the routes in turn. Medians of several processes of each app.',
     table(head, rows),
     ...goalsOf('app'),
     ...apps.flatMap(({ name, profile }) => profileOf(name, profile)),

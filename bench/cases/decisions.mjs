@@ -93,7 +93,7 @@ function section(cases, page) {
   });
   return [
     '## Decisions',
-    'One limit, or a few a check, asked much. The counters of all keys are alive: each decision goes on from a state, as those of an app do. Nobody is refused unless told otherwise.',
+    'One limit, or a few a check, asked much. The counters of all keys are alive: each decision goes on from a state, as those of an app do. Nobody is refused, except where noted.',
     ...charts,
     ...cases.flatMap((each) => caseOf(each, page)),
   ];

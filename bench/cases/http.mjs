@@ -59,7 +59,7 @@ function section(framework, apps, { goalsOf, profileOf }) {
   ]);
   return [
     `## Requests of a Nest app on ${framework}`,
-    `${CONNECTIONS} connections, from another process; medians of several processes of each app, since one is luckier than another with what its engine makes of it. ${unguarded.hasOwnCore ? OWN_CORE : SHARED_CORES} What two more headers cost, however little is counted, the second row tells. On Express processes of one app differ by more than limits cost: less than 20 µs says nothing there.`,
+    `${CONNECTIONS} connections, from another process; medians of several processes of each app, since the engine optimizes one better than another. ${unguarded.hasOwnCore ? OWN_CORE : SHARED_CORES} The second row shows the cost of two more headers. On Express processes of one app differ by more than limits cost: less than 20 µs is within the noise.`,
     table(head, rows),
     ...goalsOf(caseOf(framework)),
     ...apps.flatMap(({ name, profile }) => profileOf(name, profile)),

@@ -8,7 +8,7 @@ import { reasons } from './reasons.mjs';
 import { targets } from './targets.mjs';
 
 const INTRODUCTION = (command) =>
-  `Made by \`npm run bench${command.length === 0 ? '' : ` -- ${command.join(' ')}`}\`: all contenders in one run, in alternating rounds, on the same Redis; medians. Before one is timed it has to prove that it limits. Ours is the packed tarball, called by its public names (\`Limiter.consume\`, \`LimiterService.check\`, the global guard) with default options; where a row says so, with the option that it names, or with “everything off”: without telemetry, refusal cache and fallback. The limits are token buckets unless told otherwise.`;
+  `Made by \`npm run bench${command.length === 0 ? '' : ` -- ${command.join(' ')}`}\`: all contenders in one run, in alternating rounds, on the same Redis; medians. Before one is timed it has to prove that it limits. Ours is the packed tarball, called by its public names (\`Limiter.consume\`, \`LimiterService.check\`, the global guard) with default options; where a row names one, with the option that it names, or with “everything off”: without telemetry, refusal cache and fallback. The limits are token buckets unless told otherwise.`;
 
 /** How much of the processors was not this machine's: the case in which it was most. */
 function worst(disturbed) {
@@ -76,11 +76,11 @@ export async function write({ cases, results, versions, disturbed, command, to }
   const parts = [
     '# Notes on benchmarks',
     'Targets, misses, profiles and what was tried, for people who work on the library. [Benchmarks](../docs/benchmarks.md) is the page for users.',
-    'What limits cost an app, beside its peers in one run: less is better where time is named, more where decisions are.',
+    'The cost of limits in an app, compared with peers in one run: less is better for times, more for decisions.',
     ...pictures,
     figures(results),
     INTRODUCTION(command),
-    'Client and server share the processors, so what one takes the other lacks: read the ratios, not the figures. Below a result stands what we want to reach of it.',
+    'Client and server share the processors: compare ratios, not figures. Targets are below each result.',
     ...sections,
     '## Machine and versions',
     machine(versions, disturbed),

@@ -5,11 +5,11 @@
  */
 const REASONS = {
   '10,000 keys, 256 in flight, of the better peer':
-    'of the client’s time 13 to 27 % is the write to the socket and some 12 % the connection’s commands and parser, which is the app’s own. Of Redis’ 2.6 µs a quarter are the commands that read and write the keys; the rest is Lua, which calls one for each write. Left is a connection of our own beside the app’s, for those 12 %. Tried: numbers as arguments instead of JSON (no gain), arguments as latin1 or buffers (no gain), no telemetry, cache and fallback (the row “everything off”), the clock once a turn (units that are stamped too early let more pass).',
+    'of the client’s time 13 to 27 % is the write to the socket and some 12 % the connection’s commands and parser, which is the app’s own. Of Redis’ 2.6 µs a quarter are the commands that read and write the keys; the rest is Lua, which calls one for each write. Left is a connection of our own next to the app’s, for those 12 %. Tried: numbers as arguments instead of JSON (no gain), arguments as latin1 or buffers (no gain), no telemetry, cache and fallback (the row “everything off”), the clock once a turn (units that are stamped too early let more pass).',
   'the same, of autopipelined INCR':
     '`INCR` takes no script and gives one number, not a decision, so the rest of the line above holds for this one, too. Tried: as above, and turns halved from 16 or 40 checks on instead of 8 (within scatter).',
   'client CPU a decision':
-    'as above; besides, a decision is a promise and eight numbers, 1.7 kB with all that is made on its way. Tried: one promise instead of one a layer (7.0 µs became 2.0, kept), one timer for all deadlines (kept), arguments as latin1 or buffers (no gain).',
+    'as above; also, a decision is a promise and eight numbers, 1.7 kB with all that is made on its way. Tried: one promise instead of one a layer (7.0 µs became 2.0, kept), one timer for all deadlines (kept), arguments as latin1 or buffers (no gain).',
   'one hot key':
     'Redis takes 0.45 µs for each, the client 1.45: the promise, the decision and its part of the reply, which each caller gets of its own. Tried: replies in their order instead of looked up, and a key that follows itself looked for once (1.87 µs became 1.45, kept), the last map remembered (no gain), arguments as latin1 or buffers (no gain).',
   'the same with a prefetch':
@@ -21,11 +21,11 @@ const REASONS = {
   'Redis CPU of a lone check':
     'the peer’s script is two commands without arithmetic. Ours was 28.0 µs and is 14.6, the peer’s 12.7. Tried: parameters as arguments instead of JSON (no gain), the time to live read before the value is written over (no gain), `GET` instead of `MGET` (0.3 µs less, but a key of another type fails the call).',
   'one limit, 16 in flight':
-    'eight checks share a call, and what a call costs whatever it asks is spread over them alone: 3.6 µs of the client each, and 2.8 where 128 share one. Tried: turns halved from 16 or 40 checks on instead of 8 (within scatter), the next call held back until the last one is answered (4.2 µs instead of 3.6), arguments as latin1 or buffers (no gain).',
+    'eight checks share a call, and the fixed cost of a call is spread over them alone: 3.6 µs of the client each, and 2.8 where 128 share one. Tried: turns halved from 16 or 40 checks on instead of 8 (within scatter), the next call held back until the last one is answered (4.2 µs instead of 3.6), arguments as latin1 or buffers (no gain).',
   'in process':
     'the row “a promise of what is known” is what is left of a limiter that counts nothing. Left: a place in a map of 10,000 keys (a fifth, misses of the processor’s cache), the clock, a decision of eight numbers. Tried: states written over in place (kept), each layer knows the one below and no look for a span where the context is empty (15 % less, kept), the last map remembered (no gain), the clock once a turn (no gain in process, and wrong on Redis).',
   'the same by `consumeSync`':
-    'with 10,000 keys the misses of the processor’s cache stand above the promise that is saved; with 1,000 keys on a quiet machine it was 1.4 to 1.5. Tried: one check past the layers that have nothing to add (0.7 µs became 0.23, kept), whether the store counts here remembered (kept), the limit of a key looked up once (kept).',
+    'with 10,000 keys the misses of the processor’s cache outweigh the promise that is saved; with 1,000 keys on a quiet machine it was 1.4 to 1.5. Tried: one check past the layers that have nothing to add (0.7 µs became 0.23, kept), whether the store counts here remembered (kept), the limit of a key looked up once (kept).',
   'requests/s of an app':
     'our own functions take 7 % of an app’s time in process and 9 % on Redis, none of them more than 1 %. Tried: what is known of a request in a `WeakMap` (14 µs more, garbage collection), as a property of the request (4 µs more: the router is slower with such a request), at its raw headers (kept); no promise in process (kept); no look at what a response does not have (kept).',
   'µs of the app more':
@@ -37,7 +37,7 @@ const REASONS = {
   '20 limits, ':
     'with few in flight, client and Redis wait for each other: a turn is sent when its last check has come, and the next one begins with the reply. Tried: groups of alike checks in one fast call (Redis took 20 to 45 µs for four checks and takes 18, kept), checks with common keys one after another with one state a key (kept), limits written once a call (kept).',
   'Redis CPU of 20 limits, ':
-    'a call takes some 7 µs whatever it asks, and each limit more 4 of it: its part of the program, two commands and some arithmetic. Tried: as above.',
+    'a call takes some 7 µs regardless of its contents, and each limit more 4 of it: its part of the program, two commands and some arithmetic. Tried: as above.',
   'import, ':
     'nearly all of it is V8, which compiles about 1 MB of code; a part that the core never loads costs nothing. Tried: one file with the packages that it needs (393 ms became 61, kept), CommonJS alone (fails in four places, decision 27), the packages in a file of CommonJS for both formats (twice as long).',
   'the same, of throttler with its Redis storage': 'as above: the peer is 0.1 MB.',
@@ -59,5 +59,5 @@ export function reasons(reached) {
     const of = missed.filter((what) => what.startsWith(start));
     return of.length === 0 ? [] : [`- **${of.join('; ')}**: ${reason}`];
   });
-  return lines.length === 0 ? '' : `What is not reached, why, and what was tried:\n\n${lines.join('\n')}\n`;
+  return lines.length === 0 ? '' : `Targets that are not reached, why, and what was tried:\n\n${lines.join('\n')}\n`;
 }

@@ -12,7 +12,7 @@ const ATTRIBUTES = /([^\s=]+)(?:="([^"]*)"|='([^']*)'|=([^\s>]*))?/g;
 const STYLES = /<style\b[^>]*>([^]*?)<\/style>|\sstyle="([^"]*)"/g;
 const LOADED_BY_STYLES = /url\(\s*["']?([^"')]+)|@import\s+["']([^"']+)/g;
 
-/** What is wrong, a line for each. `folder` holds the site, `base` is the path under which it will stand. */
+/** The problems, a line for each. `folder` has the site, `base` is the path under which it will be. */
 export function problemsOfSite(folder, base = '/') {
   const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) => name.replaceAll('\\', '/'));
   const pages = new Map();

@@ -7,7 +7,7 @@ const TELLING = 'fixed-window,sliding-window,gcra,leaky-bucket';
 /** Requests around the edge of a window show these best, bursts all others. */
 const WINDOWS = ['fixed-window', 'calendar-window', 'sliding-window', 'sliding-log', 'budget'];
 
-/** What learns of what it lets in: the comparison does not know it. */
+/** It learns from what it lets in, which the comparison doesn't simulate. */
 export const NOT_COMPARED = ['adaptive'];
 
 /**

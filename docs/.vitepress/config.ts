@@ -83,7 +83,7 @@ export default defineConfig({
   },
 });
 
-/** Under which path of its host the site will stand: `/` unless `DOCS_BASE` says otherwise. */
+/** The path of the site on its host: `/` unless `DOCS_BASE` says otherwise. */
 function baseOfEnvironment(): string {
   const base = process.env['DOCS_BASE'] ?? '/';
   if (!/^\/(?:[\w.~-]+\/)*$/.test(base)) {

@@ -3,10 +3,10 @@ import { dirname, join, posix } from 'node:path';
 import type { MarkdownRenderer } from 'vitepress';
 import { fileOf, pageOf, REPOSITORY } from './pages.js';
 
-/** What browsers show or save by itself. All else is shown as a text. */
+/** Files that browsers show or save as they are. All others are shown as text. */
 const KNOWN_KINDS = /\.(?:json|yaml|svg|png|txt)$/;
 
-/** Files of the repository that pages link to and that are no pages themselves. */
+/** Files of the repository that pages link to and that aren't pages themselves. */
 const linkedFiles = new Set<string>();
 
 /** Turns links as they hold in the repository, such as `../reference/errors.md`, into those of the site. */
@@ -37,7 +37,7 @@ function placeOf(file: string): string {
   return `files/${file}${KNOWN_KINDS.test(file) ? '' : '.txt'}`;
 }
 
-/** Puts the files that pages link to beside the pages. */
+/** Puts the files that pages link to next to the pages. */
 export function copyLinkedFiles(siteFolder: string): void {
   for (const file of linkedFiles) {
     const copy = join(siteFolder, placeOf(file));

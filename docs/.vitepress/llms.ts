@@ -43,7 +43,7 @@ function lineOf(file: string, base: string): string {
   return `- [${headingOf(file)}](${base}${path}): ${about.filter((each) => each !== '').join('; ')}`;
 }
 
-/** What a table of `docs/index.md` says of a page, or else its first sentence. */
+/** The description of a page in a table of `docs/index.md`, or else its first sentence. */
 function aboutOf(file: string): string {
   const link = `](${posix.relative('docs', file)})`;
   const row = read('docs/index.md')
@@ -57,13 +57,13 @@ function aboutOf(file: string): string {
     .replaceAll(/\[([^\]]+)\]\([^)]+\)/g, '$1');
 }
 
-/** What stands in `llms-full.txt`: the pages themselves, each below its file's path. */
+/** The content of `llms-full.txt`: the pages themselves, each below its file's path. */
 export function llmsFullText(): string {
   const pages = usefulPages().flatMap(({ files }) => files);
   return `# nestjs-sluice\n\n> ${SUMMARY}\n\n${pages.map((file) => `<!-- ${file} -->\n\n${read(file).trim()}\n`).join('\n')}`;
 }
 
-/** Writes both beside the pages of a built site. */
+/** Writes both next to the pages of a built site. */
 export function writeLlmsTexts(siteFolder: string, base: string): void {
   writeFileSync(join(siteFolder, 'llms.txt'), llmsText(base));
   writeFileSync(join(siteFolder, 'llms-full.txt'), llmsFullText());

@@ -7,7 +7,7 @@ const PICTURE = /<picture>[^]*?<\/picture>/g;
 const LIGHT = /-light\.(?=png$|svg$)/;
 
 /**
- * Shows a picture `…-light.png` that has a `…-dark.png` beside it in the colours that were chosen for the site. The repository's
+ * Shows a picture `…-light.png` that has a `…-dark.png` next to it in the colours that were chosen for the site. The repository's
  * host goes by those of the system, as a `<picture>` does; its image is taken for the light one.
  */
 export function picturesOfBothThemes(md: MarkdownRenderer): void {

@@ -1,6 +1,6 @@
 import { fileOf } from './pages.js';
 
-/** Words that people search for, and the page about them, which says other ones. Search results show them beside its title. */
+/** Words that people search for, and the page about them, which uses other ones. Search results show them next to its title. */
 export const WORDS: Readonly<Record<string, readonly string[]>> = {
   'docs/guides/when-redis-fails.md': ['fail open', 'fail closed', 'outage'],
   'docs/guides/shadow-mode.md': ['dry run', 'report only'],
@@ -15,7 +15,8 @@ export const WORDS: Readonly<Record<string, readonly string[]>> = {
   'docs/guides/policy-files.md': ['YAML', 'config file'],
   'docs/guides/usage.md': ['metering', 'billing'],
   'docs/guides/in-code.md': ['background jobs', 'cron'],
-  'docs/guides/other-languages.md': ['Python', 'redis-cli', 'EVALSHA', 'busy-reply-threshold'],
+  'docs/guides/other-languages.md': ['Python', 'redis-cli', 'EVALSHA'],
+  'docs/reference/other-languages.md': ['busy-reply-threshold'],
   'docs/guides/jwt-and-passport.md': ['AuthGuard', 'access token', 'bearer'],
   'docs/guides/behind-a-proxy.md': [
     'trust proxy',
@@ -36,10 +37,10 @@ interface Renderer {
   render: (source: string, env: object) => string;
 }
 
-/** What the search of the site indexes: a page, with the words for it in its title. */
+/** The text that the site's search indexes: a page, with the words for it in its title. */
 export function indexed(source: string, env: { path: string }, md: Renderer): string {
   const words = WORDS[fileOf(env)];
   const html = md.render(source, env);
-  // A heading's text stands before the link to itself.
+  // A heading's text is before the link to itself.
   return words === undefined ? html : html.replace(/(<h1\b[^>]*>.*?)( <a\b)/, `$1 · ${words.join(', ')}$2`);
 }

@@ -61,6 +61,17 @@ describe('the pages of the repository', () => {
     expect(named.filter((name) => !(name in scripts))).toEqual([]);
   });
 
+  it('show code within 40 words in every guide, and end after 900 in all but two', () => {
+    const guides = readdirSync(join(PACKAGE_FOLDER, 'docs/guides')).map((name) => {
+      const text = readFileSync(join(PACKAGE_FOLDER, 'docs/guides', name), 'utf8');
+      const [before] = text.replace(/^# .*/, '').split('\n```');
+      return { name, words: wordsOf(text), before: wordsOf(before!) };
+    });
+    expect(guides.length).toBeGreaterThan(40);
+    expect(guides.filter(({ before }) => before > 40)).toEqual([]);
+    expect(guides.filter(({ words }) => words > 900).length).toBeLessThanOrEqual(2);
+  });
+
   it('list every decision', () => {
     const list = readFileSync(join(PACKAGE_FOLDER, 'docs/decisions/README.md'), 'utf8');
     const records = readdirSync(join(PACKAGE_FOLDER, 'docs/decisions')).filter((name) => name !== 'README.md');
@@ -72,4 +83,8 @@ describe('the pages of the repository', () => {
 /** The files and folders of a folder, by their paths in the repository. */
 function listed(folder: string, { recursive = false } = {}): string[] {
   return readdirSync(join(PACKAGE_FOLDER, folder), { recursive, encoding: 'utf8' }).map((name) => join(folder, name));
+}
+
+function wordsOf(text: string): number {
+  return text.split(/\s+/).filter((word) => word !== '').length;
 }

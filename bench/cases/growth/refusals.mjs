@@ -45,7 +45,7 @@ function section(points, { chart }) {
   const axes = { xName: '% refused', yName: 'µs a check', log: false };
   return [
     '## As more is refused',
-    `10,000 keys that are allowed, and ${GREEDY_KEYS} that have used up their limit; 256 in flight. What is refused until a known time is refused in process.`,
+    `10,000 keys that are allowed, and ${GREEDY_KEYS} that have used up their limit; 256 in flight. Keys that are refused until a known time are refused in process.`,
     chart('growth-refusals', lines('processor time of client and Redis as refusals grow', series, axes)),
     table(
       ['refused', '', 'checks', 'client CPU each', 'Redis CPU each'],

@@ -18,7 +18,7 @@ export const HomeInstall = (): VNode =>
     ]),
   ]);
 
-/** What you do while the app runs. */
+/** Features for a running app. */
 const LIVE = [
   { text: 'Find out why someone is limited, and until when', place: '/guides/explain.html' },
   { text: 'Give one customer a higher rate', place: '/guides/changing-rates.html' },
@@ -28,7 +28,7 @@ const LIVE = [
   { text: 'Go back to the rates of yesterday', place: '/guides/changing-rates.html' },
 ];
 
-/** What it looks like, and what a move takes. */
+/** A picture of it, and the changes of a move. */
 export const HomePitch = (): VNode =>
   h('section', { class: 'home-pitch vp-doc' }, [
     h('div', [
@@ -54,7 +54,7 @@ export const HomePitch = (): VNode =>
     ]),
   ]);
 
-/** What the algorithms do with the same requests, on the first page. */
+/** The algorithms' decisions about the same requests, on the first page. */
 export const HomeComparison = (): VNode =>
   h('section', { class: 'home-comparison vp-doc', 'aria-labelledby': 'see-what-they-do' }, [
     h('h2', { id: 'see-what-they-do' }, 'The same requests, each algorithm'),

@@ -5,7 +5,7 @@ import { REPOSITORY } from '../pages.js';
 
 declare const VITEPRESS_CONFIG: SiteConfig;
 
-/** What the first page shows of other pages. */
+/** Excerpts of other pages that the first page shows. */
 export interface Pitch {
   /** How it is installed, as HTML. */
   readonly install: string;
@@ -43,6 +43,6 @@ export default {
 
 function found(file: string, what: RegExp): string {
   const [text] = what.exec(readFileSync(file, 'utf8')) ?? [];
-  if (text === undefined) throw new Error(`${file} has nothing like ${what.source}, which the first page would show`);
+  if (text === undefined) throw new Error(`${file} has no match for ${what.source}, which the first page would show`);
   return text;
 }
