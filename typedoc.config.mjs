@@ -12,7 +12,6 @@ export default {
     'lib/testing/store/index.ts',
     'lib/integrations/mcp/index.ts',
     'lib/integrations/ai/index.ts',
-    'lib/integrations/methods/index.ts',
   ],
   tsconfig: 'tsconfig.build.json',
   skipErrorChecking: true,

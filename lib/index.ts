@@ -26,6 +26,15 @@ export type { TokenBucketOptions } from './engine/algorithms/token-bucket.js';
 export type { WarmingBucketOptions, WarmingLimitOptions, WarmUpOptions } from './engine/algorithms/warm-up/options.js';
 export { getLimiterToken } from './app/config/limiter-tokens.js';
 export { InjectLimiter } from './nest/decorators/inject-limiter.decorator.js';
+export { Limited } from './nest/methods/limited.decorator.js';
+export type {
+  LimitedDecorator,
+  LimitedMethod,
+  LimitedOptions,
+  MayReturnUndefined,
+  OnLimit,
+  SkippedDecorator,
+} from './nest/methods/limited-options.js';
 export { RateLimitDecision } from './nest/decorators/rate-limit-decision.decorator.js';
 export { RateLimit } from './nest/decorators/rate-limit.decorator.js';
 export { SkipRateLimit } from './nest/decorators/skip-rate-limit.decorator.js';
@@ -39,6 +48,7 @@ export type {
   PatternEntry,
 } from './app/config/list-entry.js';
 export { defineLimit, defineLimits } from './app/config/define-limit.js';
+export type { RateLimitErrorCode, RateLimitErrorOptions } from './engine/errors/codes.js';
 export { RateLimitArgumentError, RateLimitConfigError, RateLimitStoreError } from './engine/errors/errors.js';
 export {
   type RateLimitHealth,

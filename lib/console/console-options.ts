@@ -146,7 +146,8 @@ export function readAsyncOptions(options: unknown, location: string): ReadRoutes
 /** Reads the result of the factory of `forRootAsync`. Throws `RateLimitConfigError`. */
 export function readGivenSettings(settings: unknown, location: string): ReadSettings {
   const misplaced = ROUTES.find((option) => typeof settings === 'object' && settings !== null && option in settings);
-  if (misplaced !== undefined) throw new RateLimitConfigError(consoleMessages.misplaced(location, misplaced));
+  if (misplaced !== undefined)
+    throw new RateLimitConfigError(consoleMessages.misplaced(location, misplaced), { code: 'SLUICE_MISPLACED_OPTION' });
   return readSettings(asOptions(settings, location, SETTINGS), location);
 }
 
@@ -206,6 +207,9 @@ function isGuard(value: unknown): value is ConsoleGuard {
 }
 
 function wrong(location: string, option: string, got: unknown, expected: string): RateLimitConfigError {
-  if (got === undefined) return new RateLimitConfigError(messages.missingOption(location, option, expected));
+  if (got === undefined)
+    return new RateLimitConfigError(messages.missingOption(location, option, expected), {
+      code: 'SLUICE_MISSING_OPTION',
+    });
   return new RateLimitConfigError(messages.wrongOption(location, option, got, expected));
 }

@@ -101,7 +101,7 @@ export class RateLimitConsole
     @Optional() explainer?: Explainer,
   ) {
     if (service === undefined || stream === undefined || limiting === undefined) {
-      throw new RateLimitConfigError(consoleMessages.noModule(LOCATION));
+      throw new RateLimitConfigError(consoleMessages.noModule(LOCATION), { code: 'SLUICE_NO_MODULE' });
     }
     const { prefix, timeoutMs, ipv6Prefix } = limiting;
     const { isPlain, topKeys, observed } = settings;
@@ -194,9 +194,12 @@ export class RateLimitConsole
    * Called by Nest: starts to count. Throws `RateLimitConfigError` if another console does so, or a limit has the console's name.
    */
   onModuleInit(): void {
-    if (this.stream.tap !== undefined) throw new RateLimitConfigError(consoleMessages.secondConsole(LOCATION));
+    if (this.stream.tap !== undefined)
+      throw new RateLimitConfigError(consoleMessages.secondConsole(LOCATION), { code: 'SLUICE_DUPLICATE_MODULE' });
     if (this.catalog.entries().some(({ rule }) => rule.name === OWN_LIMIT)) {
-      throw new RateLimitConfigError(consoleMessages.reservedName(LOCATION, OWN_LIMIT));
+      throw new RateLimitConfigError(consoleMessages.reservedName(LOCATION, OWN_LIMIT), {
+        code: 'SLUICE_DUPLICATE_LIMIT',
+      });
     }
     if (this.routes.isOpen) consoleLogger.warn(consoleMessages.unguarded(this.routes.path));
     if (this.settings.observed === undefined) this.stream.tap = this.limits.tally;

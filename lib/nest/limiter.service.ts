@@ -270,4 +270,4 @@ export class LimiterService {
 
 /** This service created clients before 1.0. */
 const isOfOutbound = (method: string): RateLimitConfigError =>
-  new RateLimitConfigError(messages.movedToOutbound(method));
+  new RateLimitConfigError(messages.movedToOutbound(method), { code: 'SLUICE_MOVED_METHOD' });

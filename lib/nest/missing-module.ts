@@ -24,5 +24,5 @@ export function moduleIsSetUp(): void {
 
 /** Throws `RateLimitConfigError` for a guard or a middleware that code creates without the dependencies that Nest would inject. */
 export function refuseByHand(type: 'RateLimitGuard' | 'RateLimitMiddleware', limiter: unknown): void {
-  if (limiter === undefined) throw new RateLimitConfigError(messages.madeByHand(type));
+  if (limiter === undefined) throw new RateLimitConfigError(messages.madeByHand(type), { code: 'SLUICE_NOT_INJECTED' });
 }

@@ -53,7 +53,9 @@ export const policyProviders: readonly Provider[] = [
       if (settings === undefined) return undefined;
       const reading = await settings.source.read();
       if ('policy' in reading) return reading.policy;
-      throw new RateLimitConfigError(policyMessages.refused(reading.problems.map(showProblem)));
+      throw new RateLimitConfigError(policyMessages.refused(reading.problems.map(showProblem)), {
+        code: 'SLUICE_INVALID_POLICY',
+      });
     },
     inject: [POLICY_SETTINGS],
   },

@@ -63,6 +63,7 @@ import { bindContinuations } from './bind-continuations.js';
 import { followCalls } from './follow-calls.js';
 import { moduleIsSetUp } from './missing-module.js';
 import { bindGatewayFilters } from './gateway-refusals.filter.js';
+import { LimitedCalls } from './methods/limited-calls.js';
 import { policyProviders, requestProviders, ruleProviders } from './providers.js';
 import { Transports } from './request/transports.js';
 import { WaitQueues } from '../app/waiting/wait-queues.js';
@@ -74,7 +75,8 @@ const providers: Provider[] = [
   {
     provide: RATE_LIMIT_SETTINGS,
     useFactory: (options?: RateLimitModuleOptions) => {
-      if (options === undefined) throw new RateLimitConfigError(messages.noOptions());
+      if (options === undefined)
+        throw new RateLimitConfigError(messages.noOptions(), { code: 'SLUICE_MISSING_OPTION' });
       return readSettings(options);
     },
     inject: [{ token: MODULE_OPTIONS_TOKEN, optional: true }],
@@ -90,6 +92,7 @@ const providers: Provider[] = [
   WaitQueues,
   Overrides,
   LimiterService,
+  LimitedCalls,
   ApiDocumentation,
 ];
 const exported: (Type | string | symbol)[] = [
@@ -99,6 +102,7 @@ const exported: (Type | string | symbol)[] = [
   RequestLimiter,
   LimitRegistry,
   // Used by enhancers that are bound to classes of the app.
+  LimitedCalls,
   GuardOfApp,
   ThrownRefusals,
   RejectedRequests,
@@ -255,7 +259,9 @@ function checkExtras(options: unknown, location: string, known: readonly string[
   }
   // Nest copies options one by one, and would turn an option of this name into the prototype of the copy.
   if (Object.hasOwn(options, '__proto__')) {
-    throw new RateLimitConfigError(messages.unknownOption(location, '__proto__', [...known, 'guard']));
+    throw new RateLimitConfigError(messages.unknownOption(location, '__proto__', [...known, 'guard']), {
+      code: 'SLUICE_UNKNOWN_OPTION',
+    });
   }
   const { guard } = options as { guard?: unknown };
   if (guard !== undefined && typeof guard !== 'boolean' && guard !== 'custom') {
@@ -266,7 +272,7 @@ function checkExtras(options: unknown, location: string, known: readonly string[
 /** Throws for a second module, which Nest would treat as a different module, using only one of them. */
 function refuseSecond(modules: ModulesContainer): void {
   const all = [...modules.values()].filter(({ metatype }) => metatype === RateLimitModule);
-  if (all.length > 1) throw new RateLimitConfigError(messages.secondModule());
+  if (all.length > 1) throw new RateLimitConfigError(messages.secondModule(), { code: 'SLUICE_DUPLICATE_MODULE' });
 }
 
 /** Makes limiters available to `app.get` and lazily loaded modules that no file had requested when Nest read the module. */

@@ -81,7 +81,8 @@ async function connectionTo(
   if (redis === undefined) return undefined;
   const isGiven = isClient(redis);
   const made = connectionOf(isGiven ? redis : await createClient(redis, timeoutMs));
-  if (isGiven && isUnopened(made)) throw new RateLimitConfigError(redisMessages.notOpen('RateLimitModule'));
+  if (isGiven && isUnopened(made))
+    throw new RateLimitConfigError(redisMessages.notOpen('RateLimitModule'), { code: 'SLUICE_INVALID_REDIS' });
   const connection = (isGiven ? ownCopy(made, timeoutMs) : undefined) ?? made;
   if (isGiven && resends(connection)) moduleLogger.warn(messages.resends());
   if (missesFailovers(connection)) moduleLogger.warn(messages.missesFailovers());
@@ -119,7 +120,8 @@ export const storeProviders: Provider[] = [
     provide: RATE_LIMIT_HOME,
     useFactory: async ({ regions, timeoutMs }: RateLimitSettings, redis?: Connection) => {
       const connection = await connectionTo(regions?.home, timeoutMs);
-      if (connection?.isCluster === true) throw new RateLimitConfigError(regionMessages.homeIsCluster());
+      if (connection?.isCluster === true)
+        throw new RateLimitConfigError(regionMessages.homeIsCluster(), { code: 'SLUICE_INVALID_REDIS' });
       const server = connection && serverOf(connection);
       if (server !== undefined && redis !== undefined && server === serverOf(redis)) {
         moduleLogger.warn(regionMessages.sharedHome(server));

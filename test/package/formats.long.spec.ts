@@ -19,7 +19,6 @@ const ENTRIES = [
   ['./store', 'store/index'],
   ['./mcp', 'mcp/index'],
   ['./ai', 'ai/index'],
-  ['./methods', 'methods/index'],
 ] as const;
 
 interface Told {

@@ -27,7 +27,6 @@ const ENTRIES = [
   ['store/index.js', 14, []],
   ['mcp/index.js', 14, []],
   ['ai/index.js', 14, []],
-  ['methods/index.js', 14, []],
 ] as const;
 /** What only some apps use is loaded when it is used. */
 const LATER = [

@@ -261,13 +261,19 @@ function refuseForeign(definition: object, algorithm: Algorithm, location: strin
     if (option === 'algo' || Object.hasOwn(known, option)) continue;
     if (!isCommon(option) && algorithms.withOption(option).length === 0) {
       const names = Object.keys(known);
-      throw new RateLimitConfigError(
-        isModuleOption(option)
-          ? messages.misplacedOption(location, option, 'RateLimitModule', names)
-          : messages.unknownOption(location, option, names),
-      );
+      if (isModuleOption(option)) {
+        throw new RateLimitConfigError(messages.misplacedOption(location, option, 'RateLimitModule', names), {
+          code: 'SLUICE_MISPLACED_OPTION',
+        });
+      }
+      throw new RateLimitConfigError(messages.unknownOption(location, option, names), {
+        code: 'SLUICE_UNKNOWN_OPTION',
+      });
     }
-    if (value !== undefined) throw new RateLimitConfigError(optionMessages.at(location, refusalOf(option, algorithm)));
+    if (value !== undefined)
+      throw new RateLimitConfigError(optionMessages.at(location, refusalOf(option, algorithm)), {
+        code: 'SLUICE_UNSUPPORTED_OPTION',
+      });
   }
 }
 

@@ -18,10 +18,13 @@ export function readRegions(given: unknown, hasRedis: boolean, timeoutMs: number
   refuseUnknown(LOCATION, given, ['name', 'home']);
   const { name, home } = givenOptions(given as unknown as RegionOptions, ['name', 'home']);
   if (typeof name !== 'string' || !NAME.test(name)) throw new RateLimitConfigError(regionMessages.wrongName(name));
-  if (!isRedisConnection(home)) throw new RateLimitConfigError(wrongRedis(LOCATION, home, 'home'));
-  if (!hasRedis) throw new RateLimitConfigError(regionMessages.noRedis());
+  if (!isRedisConnection(home))
+    throw new RateLimitConfigError(wrongRedis(LOCATION, home, 'home'), { code: 'SLUICE_INVALID_REDIS' });
+  if (!hasRedis) throw new RateLimitConfigError(regionMessages.noRedis(), { code: 'SLUICE_MISSING_OPTION' });
   if (timeoutMs > LONGEST_TIMEOUT_MS) {
-    throw new RateLimitConfigError(regionMessages.longTimeout(timeoutMs, LONGEST_TIMEOUT_MS));
+    throw new RateLimitConfigError(regionMessages.longTimeout(timeoutMs, LONGEST_TIMEOUT_MS), {
+      code: 'SLUICE_INVALID_DURATION',
+    });
   }
   return { name, home };
 }

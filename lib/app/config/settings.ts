@@ -3,7 +3,7 @@ import { duration, oneOf, refuseUnknown, wholeNumber } from '../../engine/option
 import { type Duration, givenOptions, longDuration, milliseconds, orElse } from '../../engine/options/values.js';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
-import { optionMessages } from '../../engine/errors/messages/options.js';
+import { codeOfWrong, optionMessages } from '../../engine/errors/messages/options.js';
 import { type HeaderFormatter, headerFormatters } from '../http/header-format.js';
 import type { RefusalBody } from '../http/refusal-answer.js';
 import type { OnMissingKey, OnMissingReader } from './common-limit-options.js';
@@ -71,7 +71,8 @@ export function readSettings(written: RateLimitModuleOptions): RateLimitSettings
   if (typeof written !== 'object' || written === null || Array.isArray(written)) {
     throw new RateLimitConfigError(optionMessages.hinted(messages.notOptions(LOCATION, written), written));
   }
-  if (Object.hasOwn(written, 'guard')) throw new RateLimitConfigError(messages.misplacedGuard());
+  if (Object.hasOwn(written, 'guard'))
+    throw new RateLimitConfigError(messages.misplacedGuard(), { code: 'SLUICE_MISPLACED_OPTION' });
   refuseUnknown(LOCATION, written, [...MODULE_OPTIONS, 'guard'], ownerOfOption);
   const options = givenOptions(written, MODULE_OPTIONS);
   for (const [option, expected, isValid] of OPTION_CHECKS) {
@@ -79,9 +80,10 @@ export function readSettings(written: RateLimitModuleOptions): RateLimitSettings
     if (value !== undefined && !isValid(value)) throw wrongOption(option, value, expected);
   }
   const { store, redis, maxKeys = 100_000, maxWaiters = 10_000, timeout = 250 } = options;
-  if (store !== undefined && redis !== undefined) throw wrongOption('store', store, "to stand alone, without 'redis'");
+  if (store !== undefined && redis !== undefined)
+    throw wrongOption('store', store, "to stand alone, without 'redis'", 'SLUICE_EXCLUDED_OPTIONS');
   if (redis !== undefined && !isRedisConnection(redis)) {
-    throw new RateLimitConfigError(wrongRedis(LOCATION, redis));
+    throw new RateLimitConfigError(wrongRedis(LOCATION, redis), { code: 'SLUICE_INVALID_REDIS' });
   }
   const timeoutMs = timeLimit('timeout', timeout);
   return {
@@ -149,8 +151,13 @@ function sendTimeoutMs(value: RateLimitModuleOptions['sendTimeout'] = '30s'): nu
   return ms;
 }
 
-function wrongOption(option: string, got: unknown, expected: string): RateLimitConfigError {
-  return new RateLimitConfigError(messages.wrongOption(LOCATION, option, got, expected));
+function wrongOption(
+  option: string,
+  got: unknown,
+  expected: string,
+  code = codeOfWrong(expected),
+): RateLimitConfigError {
+  return new RateLimitConfigError(messages.wrongOption(LOCATION, option, got, expected), { code });
 }
 
 /** With `enforce` each limit keeps its own `mode`. */

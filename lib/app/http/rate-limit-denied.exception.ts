@@ -1,3 +1,4 @@
+import type { RateLimitErrorCode } from '../../engine/errors/codes.js';
 import { HttpException, HttpStatus } from '@nestjs/common';
 import { listMessages } from '../../engine/errors/messages/list.js';
 import { messages } from '../../engine/errors/messages/general.js';
@@ -7,6 +8,14 @@ export type DeniedStatus = 403 | 429;
 
 /** A list denied the request: 403 Forbidden, or the status of the module's `lists.status`. */
 export class RateLimitDeniedException extends HttpException {
+  /** The error's code: `'SLUICE_DENIED'`. */
+  declare readonly code: RateLimitErrorCode;
+
+  static {
+    // Of the class, not of each rejection, and writable: apps add properties to exceptions.
+    Object.defineProperty(this.prototype, 'code', { value: 'SLUICE_DENIED', writable: true, configurable: true });
+  }
+
   /**
    * Thrown by the guard. Your own code may also throw it.
    *

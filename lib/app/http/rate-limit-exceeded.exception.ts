@@ -1,3 +1,4 @@
+import type { RateLimitErrorCode } from '../../engine/errors/codes.js';
 import { STATUS_CODES } from 'node:http';
 import { HttpException, HttpStatus } from '@nestjs/common';
 import { messages } from '../../engine/errors/messages/general.js';
@@ -16,6 +17,18 @@ const foundLimits = new WeakSet<object>();
  * of the limits that rejected it, except hidden ones.
  */
 export class RateLimitExceededException extends HttpException {
+  /** The error's code: `'SLUICE_LIMIT_EXCEEDED'`. */
+  declare readonly code: RateLimitErrorCode;
+
+  static {
+    // Of the class, not of each rejection, and writable: apps add properties to exceptions.
+    Object.defineProperty(this.prototype, 'code', {
+      value: 'SLUICE_LIMIT_EXCEEDED',
+      writable: true,
+      configurable: true,
+    });
+  }
+
   /** The names of the limits that rejected, as the client receives them. */
   readonly limits: readonly string[];
 

@@ -40,7 +40,9 @@ export async function hold<T>(
   const { algorithm } = entry.limit;
   if (typeof work !== 'function') throw new RateLimitArgumentError(messages.wrongWork(work));
   if (algorithm.leases === undefined) {
-    throw new RateLimitArgumentError(messages.notHeld(limit.name, algorithm.name, algorithms.withAny('leases')));
+    throw new RateLimitArgumentError(messages.notHeld(limit.name, algorithm.name, algorithms.withAny('leases')), {
+      code: 'SLUICE_UNSUPPORTED_CALL',
+    });
   }
   const whole = { timeout: 0, ...options };
   const lease = hasLevels

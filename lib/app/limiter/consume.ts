@@ -38,7 +38,8 @@ export function consumeSync(
   const decision = limit.countedHere === rule.limit ? decidedAtOnce(limit, key, given) : undefined;
   if (decision !== undefined) return decision;
   for (const each of rule.isNested ? [rule, ...rule.ancestors] : [rule]) {
-    if (!decidesAtOnce(store, each.limit)) throw new RateLimitArgumentError(askMessages.notAtOnce(each.name));
+    if (!decidesAtOnce(store, each.limit))
+      throw new RateLimitArgumentError(askMessages.notAtOnce(each.name), { code: 'SLUICE_UNSUPPORTED_CALL' });
   }
   limit.countedHere = rule.limit;
   return ask(limit, key, given, false).atOnce();

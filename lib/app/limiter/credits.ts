@@ -28,10 +28,13 @@ export async function changeCredits(
 ): Promise<number> {
   const { name, store, queues } = limit;
   const counter = namedCounter(limit, key);
-  if (!credits.isValid(units)) throw new RateLimitArgumentError(planMessages.wrongCredits(units));
+  if (!credits.isValid(units))
+    throw new RateLimitArgumentError(planMessages.wrongCredits(units), { code: 'SLUICE_INVALID_COST' });
   const id = readId(options);
-  if (!counter.limit.takesCredits) throw new RateLimitArgumentError(planMessages.noCredits(name));
-  if (store.credit === undefined) throw new RateLimitArgumentError(planMessages.noCreditStore(name));
+  if (!counter.limit.takesCredits)
+    throw new RateLimitArgumentError(planMessages.noCredits(name), { code: 'SLUICE_UNSUPPORTED_CALL' });
+  if (store.credit === undefined)
+    throw new RateLimitArgumentError(planMessages.noCreditStore(name), { code: 'SLUICE_UNSUPPORTED_CALL' });
   const left = await store.credit({ ...counter, units: sign * units, id });
   queues.wake(counter);
   return left;

@@ -57,7 +57,9 @@ export function checkOf(checks: readonly LimitCheck[], registry: LimitRegistry):
   const mosts = checks.map((check) => readUpTo(check));
   const without = mosts.indexOf(undefined);
   if (without >= 0) {
-    throw new RateLimitArgumentError(upToMessages.notOfAll(ruleOf(checks[without]!, registry, 'check').name));
+    throw new RateLimitArgumentError(upToMessages.notOfAll(ruleOf(checks[without]!, registry, 'check').name), {
+      code: 'SLUICE_UNSUPPORTED_CALL',
+    });
   }
   const cost = Math.min(...(mosts as readonly number[]));
   const entries = entriesOf(
@@ -66,7 +68,8 @@ export function checkOf(checks: readonly LimitCheck[], registry: LimitRegistry):
   );
   refuseHeldUnits(entries);
   const shared = entries.find((entry) => entry.cost !== cost);
-  if (shared !== undefined) throw new RateLimitArgumentError(upToMessages.shared(shared.limit.name));
+  if (shared !== undefined)
+    throw new RateLimitArgumentError(upToMessages.shared(shared.limit.name), { code: 'SLUICE_UNSUPPORTED_CALL' });
   return { entries, upTo: true };
 }
 
@@ -82,7 +85,9 @@ export function entriesOf(checks: readonly LimitCheck[], registry: LimitRegistry
   if (!Array.isArray(checks)) throw new RateLimitArgumentError(messages.notChecks(call, checks));
   if (checks.length === 0) throw new RateLimitArgumentError(messages.emptyCheck(call));
   if (checks.length > MAX_LIMITS)
-    throw new RateLimitArgumentError(messages.tooManyLimits(call, checks.length, MAX_LIMITS));
+    throw new RateLimitArgumentError(messages.tooManyLimits(call, checks.length, MAX_LIMITS), {
+      code: 'SLUICE_TOO_MANY_LIMITS',
+    });
   let isNested = false;
   const entries = (checks as readonly LimitCheck[]).map((check) => {
     const rule = ruleOf(check, registry, call);
@@ -91,11 +96,16 @@ export function entriesOf(checks: readonly LimitCheck[], registry: LimitRegistry
   });
   const twice = repeated(entries);
   if (twice !== undefined) {
-    throw new RateLimitArgumentError(messages.sameKeyTwice(twice.limit.name, shownIdentity(twice)));
+    throw new RateLimitArgumentError(messages.sameKeyTwice(twice.limit.name, shownIdentity(twice)), {
+      code: 'SLUICE_DUPLICATE_LIMIT',
+    });
   }
   if (!isNested) return bounded(entries, call);
   const all = mergedEntries(checks.map((check) => levelCheck(check, ruleOf(check, registry, call))));
-  if (all.length > MAX_LIMITS) throw new RateLimitArgumentError(messages.tooManyLimits(call, all.length, MAX_LIMITS));
+  if (all.length > MAX_LIMITS)
+    throw new RateLimitArgumentError(messages.tooManyLimits(call, all.length, MAX_LIMITS), {
+      code: 'SLUICE_TOO_MANY_LIMITS',
+    });
   return bounded(all, call);
 }
 
@@ -105,7 +115,9 @@ function bounded(entries: CheckEntry[], call: Call): CheckEntry[] {
   let work = 0;
   for (const { limit } of entries) work += workOf(limit);
   if (work <= MAX_WORK) return entries;
-  throw new RateLimitArgumentError(messages.tooMuchWork(call, entries.length, work, MAX_WORK));
+  throw new RateLimitArgumentError(messages.tooMuchWork(call, entries.length, work, MAX_WORK), {
+    code: 'SLUICE_TOO_MANY_LIMITS',
+  });
 }
 
 function ruleOf(check: LimitCheck, registry: LimitRegistry, call: Call): Rule {
@@ -117,7 +129,8 @@ function ruleOf(check: LimitCheck, registry: LimitRegistry, call: Call): Rule {
 /** The entry for the limit itself. */
 function entryOf(check: LimitCheck, rule: Rule, call: Call): CheckEntry {
   const { key, cost, priority, within, upTo } = check;
-  if (upTo !== undefined) throw new RateLimitArgumentError(upToMessages.notReserved);
+  if (upTo !== undefined)
+    throw new RateLimitArgumentError(upToMessages.notReserved, { code: 'SLUICE_UNSUPPORTED_CALL' });
   refuseUnknownMembers(check, MEMBERS[call]);
   const units = cost === undefined ? rule.fixedCost : cost;
   assertKey(key);
@@ -185,7 +198,7 @@ function named(check: () => void, message: string): void {
   try {
     check();
   } catch {
-    throw new RateLimitArgumentError(message);
+    throw new RateLimitArgumentError(message, { code: 'SLUICE_INVALID_RESULT' });
   }
 }
 
@@ -193,7 +206,7 @@ function named(check: () => void, message: string): void {
 export function listedLimits<L = string | LimitDefinition>(given: unknown, location: string): readonly L[] {
   const list: readonly unknown[] = Array.isArray(given) ? given : [given];
   if (list.length > 0 && list.every(isLimit)) return list as L[];
-  throw new RateLimitConfigError(askMessages.noLimits(location, given));
+  throw new RateLimitConfigError(askMessages.noLimits(location, given), { code: 'SLUICE_INVALID_LIMIT' });
 }
 
 /**
@@ -203,14 +216,19 @@ export function listedLimits<L = string | LimitDefinition>(given: unknown, locat
 export function refuseWrongList(rules: readonly Pick<Rule, 'name' | 'limit'>[], location: string): void {
   for (const { limit } of rules) {
     for (const versions of versionsOf(limit)) {
-      if (versions.notListed !== undefined) throw new RateLimitConfigError(versions.notListed(location));
+      if (versions.notListed !== undefined)
+        throw new RateLimitConfigError(versions.notListed(location), { code: 'SLUICE_UNSUPPORTED_LIMIT' });
     }
   }
   const nested = rules.find(({ limit }) => limit.parent !== undefined);
-  if (nested !== undefined) throw new RateLimitConfigError(withinMessages.notHere(location, nested.name));
+  if (nested !== undefined)
+    throw new RateLimitConfigError(withinMessages.notHere(location, nested.name), { code: 'SLUICE_UNSUPPORTED_LIMIT' });
   const ids = rules.map(({ limit }) => limit.id);
   const twice = rules.find((_, index) => ids.indexOf(ids[index]!) < index);
-  if (twice !== undefined) throw new RateLimitConfigError(askMessages.sameLimitTwice(location, twice.name));
+  if (twice !== undefined)
+    throw new RateLimitConfigError(askMessages.sameLimitTwice(location, twice.name), {
+      code: 'SLUICE_DUPLICATE_LIMIT',
+    });
 }
 
 function isLimit(limit: unknown): boolean {

@@ -191,7 +191,10 @@ export class Limiter {
   async block(key: string, duration: Duration, options?: WithinOptions): Promise<void> {
     const counter = ownCounter(this, key, options, true);
     const ms = toMs('duration', duration);
-    if (ms === 0) throw new RateLimitArgumentError(messages.wrongDuration('duration', duration));
+    if (ms === 0)
+      throw new RateLimitArgumentError(messages.wrongDuration('duration', duration), {
+        code: 'SLUICE_INVALID_DURATION',
+      });
     await Promise.all(withStarts(counter).map((each) => this.store.block(each, ms)));
   }
 
@@ -225,7 +228,9 @@ export class Limiter {
     const counter = ownCounter(this, key, options, true);
     if (windows !== undefined) assertHistory(windows);
     if (counter.limit.algorithm.history === undefined) {
-      throw new RateLimitArgumentError(messages.noHistory(this.name, algorithms.withAny('history')));
+      throw new RateLimitArgumentError(messages.noHistory(this.name, algorithms.withAny('history')), {
+        code: 'SLUICE_UNSUPPORTED_CALL',
+      });
     }
     const all = await this.store.history(counter);
     return all.slice(0, windows);
@@ -267,6 +272,8 @@ export class Limiter {
 
   private refuseHeld({ limit: { algorithm } }: Counter, what: string): void {
     if (algorithm.leases === undefined) return;
-    throw new RateLimitArgumentError(messages.onlyHeld(this.name, algorithm.name, what));
+    throw new RateLimitArgumentError(messages.onlyHeld(this.name, algorithm.name, what), {
+      code: 'SLUICE_UNSUPPORTED_CALL',
+    });
   }
 }

@@ -42,7 +42,10 @@ export async function settleHeld(
   const { algorithm, estimates } = counter.limit;
   const held = readReservationId(id);
   assertActual(actual);
-  if (estimates === undefined) throw new RateLimitArgumentError(holdMessages.noHold(limit.name, algorithm.name));
+  if (estimates === undefined)
+    throw new RateLimitArgumentError(holdMessages.noHold(limit.name, algorithm.name), {
+      code: 'SLUICE_UNSUPPORTED_CALL',
+    });
   await limit.store.refund([{ ...counter, ...held, actual }]);
   limit.queues.wake(counter);
 }
@@ -52,13 +55,16 @@ async function reserveAhead({ name, store }: CalledLimit, entry: CheckEntry, max
   const { limit } = entry;
   const { algorithm } = limit;
   if (limit.features?.some(({ withoutEstimates }) => withoutEstimates === true)) return reserveNow(store, entry);
-  if (algorithm.holds !== undefined) throw new RateLimitArgumentError(holdMessages.noHold(name, algorithm.name));
+  if (algorithm.holds !== undefined)
+    throw new RateLimitArgumentError(holdMessages.noHold(name, algorithm.name), { code: 'SLUICE_UNSUPPORTED_CALL' });
   for (const versions of versionsOf(limit)) {
-    if (versions.notReservable !== undefined) throw new RateLimitArgumentError(versions.notReservable());
+    if (versions.notReservable !== undefined)
+      throw new RateLimitArgumentError(versions.notReservable(), { code: 'SLUICE_UNSUPPORTED_CALL' });
   }
   if (algorithm.reservation === undefined && algorithm.queue === undefined) {
     throw new RateLimitArgumentError(
       messages.notReservable(name, algorithm.name, algorithms.withAny('reservation', 'queue', 'holds')),
+      { code: 'SLUICE_UNSUPPORTED_CALL' },
     );
   }
   if (limit.off) return new Reservation(openDecision(limit), undefined, store);
@@ -93,7 +99,8 @@ async function reserveLevels(
   maxWait: unknown,
 ): Promise<Reservation> {
   const entries = callEntries(rule, key, asked);
-  if (maxWait !== undefined) throw new RateLimitArgumentError(withinMessages.noFutureUnits(name));
+  if (maxWait !== undefined)
+    throw new RateLimitArgumentError(withinMessages.noFutureUnits(name), { code: 'SLUICE_UNSUPPORTED_CALL' });
   refuseHeldEntries(entries);
   const answers = await decidedEnforced(store, { entries, hold: true, refundable: true });
   const decision = levelDecision(answers, entries, store, queues);
@@ -105,6 +112,8 @@ async function reserveLevels(
 export function refuseHeldEntries(entries: readonly CheckEntry[]): void {
   for (const { limit } of entries) {
     if (limit.algorithm.leases === undefined) continue;
-    throw new RateLimitArgumentError(messages.onlyHeld(limit.name, limit.algorithm.name, 'reserved'));
+    throw new RateLimitArgumentError(messages.onlyHeld(limit.name, limit.algorithm.name, 'reserved'), {
+      code: 'SLUICE_UNSUPPORTED_CALL',
+    });
   }
 }

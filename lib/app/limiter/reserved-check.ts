@@ -42,7 +42,9 @@ export class ReservedCheck implements CheckResult {
   async settle(actual: readonly number[]): Promise<void> {
     const { decisions } = this;
     if (!Array.isArray(actual) || actual.length !== decisions.length) {
-      throw new RateLimitArgumentError(holdMessages.wrongActuals(actual, decisions.length));
+      throw new RateLimitArgumentError(holdMessages.wrongActuals(actual, decisions.length), {
+        code: 'SLUICE_INVALID_COST',
+      });
     }
     const units: readonly number[] = actual;
     for (const each of units) assertActual(each);

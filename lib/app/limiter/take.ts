@@ -30,6 +30,7 @@ export const takenResult: Making<LeasedCheckResult> = taking((answers, ...others
 export function refuseHeldUnits(entries: readonly CheckEntry[]): void {
   for (const { limit } of entries) {
     const { algorithm, name } = limit;
-    if (algorithm.leases !== undefined) throw new RateLimitArgumentError(upToMessages.held(name, algorithm.name));
+    if (algorithm.leases !== undefined)
+      throw new RateLimitArgumentError(upToMessages.held(name, algorithm.name), { code: 'SLUICE_UNSUPPORTED_CALL' });
   }
 }

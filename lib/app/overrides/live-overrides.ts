@@ -152,7 +152,9 @@ export class LiveOverrides {
     const overrides = this.byLimit.get(name);
     if (overrides?.limit !== undefined) return { overrides, limit: overrides.limit };
     const known = this.ofLimits.map((each) => each.name);
-    throw new RateLimitConfigError(messages.unnamedLimit(location, name, known, this.registry.choosesByRequest));
+    throw new RateLimitConfigError(messages.unnamedLimit(location, name, known, this.registry.choosesByRequest), {
+      code: 'SLUICE_UNKNOWN_LIMIT',
+    });
   }
 
   /** The reason why no limit can have this key, for entries that apply to all limits. */

@@ -221,7 +221,7 @@ export class Overrides {
       const done = await attempt();
       if (done !== undefined) return done;
     }
-    throw new RateLimitStoreError(messages.rollbackOvertaken());
+    throw new RateLimitStoreError(messages.rollbackOvertaken(), { code: 'SLUICE_ROLLBACK_CONFLICT' });
   }
 
   /** Reads the current overrides. If the store cannot be read, the last known overrides stay in effect, and it resolves to the error. */

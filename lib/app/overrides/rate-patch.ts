@@ -34,7 +34,9 @@ export function readPatch({ algo }: ExactLimit, patch: unknown, location: string
   if (other !== undefined) {
     const isOption = other === 'algo' || algorithm === undefined || Object.hasOwn(optionsOf(algorithm), other);
     const refusal = isOption ? messages.unchangeable : messages.unknownOption;
-    throw new RateLimitConfigError(refusal(location, other, known));
+    throw new RateLimitConfigError(refusal(location, other, known), {
+      code: isOption ? 'SLUICE_UNCHANGEABLE_OPTION' : 'SLUICE_UNKNOWN_OPTION',
+    });
   }
   if (Object.keys(set).length === 0) throw new RateLimitConfigError(messages.wrongPatch(location, patch, known));
   return set;

@@ -84,14 +84,16 @@ export class Policies {
   /** Applies the first version, once all limits in code are known. Throws `RateLimitConfigError`. */
   begin(): void {
     const problems = this.current === undefined ? [] : allAtOnce(this.take(this.current));
-    if (problems.length > 0) throw new RateLimitConfigError(policyMessages.refused(problems));
+    if (problems.length > 0)
+      throw new RateLimitConfigError(policyMessages.refused(problems), { code: 'SLUICE_INVALID_POLICY' });
   }
 
   /** Throws `RateLimitConfigError` for keys that no limit can have, once the limits of all routes are known. */
   check(): void {
     this.knowsRoutes = true;
     const problems = this.current === undefined ? [] : keyProblems(this.current, this.registry);
-    if (problems.length > 0) throw new RateLimitConfigError(policyMessages.refused(problems));
+    if (problems.length > 0)
+      throw new RateLimitConfigError(policyMessages.refused(problems), { code: 'SLUICE_INVALID_POLICY' });
   }
 
   /** Starts watching for further versions. */

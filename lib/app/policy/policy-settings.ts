@@ -32,7 +32,8 @@ export function readPolicySettings(written: PolicyOptions): PolicySettings {
   const timeoutMs = duration(LOCATION, 'timeout', orElse(options.timeout, '10s')) / 1000;
   if (timeoutMs > LONGEST_TIMEOUT_MS) throw wrongOption('timeout', options.timeout, policyMessages.timeoutExpected());
   const source = sourceOf(from, timeoutMs);
-  if (every !== undefined && !watch) throw new RateLimitConfigError(policyMessages.everyWithoutWatch(every));
+  if (every !== undefined && !watch)
+    throw new RateLimitConfigError(policyMessages.everyWithoutWatch(every), { code: 'SLUICE_MISSING_OPTION' });
   const everyMs = every === undefined ? source.everyMs : duration(LOCATION, 'every', every) / 1000;
   if (everyMs < SHORTEST_EVERY_MS || everyMs > LONGEST_EVERY_MS) {
     throw wrongOption('every', every, policyMessages.everyExpected());
@@ -44,7 +45,9 @@ function sourceOf(source: unknown, timeoutMs: number): PolicySource {
   if (typeof source === 'function') return new FunctionPolicySource(source as never, timeoutMs);
   if (typeof source === 'string' && isPolicyPath(source)) return new FilePolicySource(source);
   if (source === undefined) {
-    throw new RateLimitConfigError(messages.missingOption(LOCATION, 'source', policyMessages.sourceExpected()));
+    throw new RateLimitConfigError(messages.missingOption(LOCATION, 'source', policyMessages.sourceExpected()), {
+      code: 'SLUICE_MISSING_OPTION',
+    });
   }
   throw wrongOption('source', source, policyMessages.sourceExpected());
 }

@@ -20,15 +20,18 @@ export function ancestorsOf(rule: Rule, defined: DefinedRules, location: string)
     const parent = defined.find(name);
     if (parent === undefined) {
       const others = defined.names.filter((known) => chain.every((each) => each.name !== known));
-      throw new RateLimitConfigError(withinMessages.unknownParent(location, name, others));
+      throw new RateLimitConfigError(withinMessages.unknownParent(location, name, others), {
+        code: 'SLUICE_UNKNOWN_LIMIT',
+      });
     }
     if (chain.includes(parent)) {
       const names = [...chain.slice(chain.indexOf(parent)), parent].map((each) => each.name);
-      throw new RateLimitConfigError(withinMessages.circle(location, names));
+      throw new RateLimitConfigError(withinMessages.circle(location, names), { code: 'SLUICE_INVALID_WITHIN' });
     }
     refuseParent(child, parent, location);
     chain.push(parent);
-    if (chain.length > MOST_LEVELS) throw new RateLimitConfigError(withinMessages.tooDeep(location, MOST_LEVELS));
+    if (chain.length > MOST_LEVELS)
+      throw new RateLimitConfigError(withinMessages.tooDeep(location, MOST_LEVELS), { code: 'SLUICE_INVALID_WITHIN' });
   }
   return chain.slice(1);
 }
@@ -36,23 +39,33 @@ export function ancestorsOf(rule: Rule, defined: DefinedRules, location: string)
 /** Throws if the parent's units cannot be charged together with those of its children. */
 function refuseParent({ configured: own }: Rule, { configured: parent, name, settings }: Rule, location: string): void {
   if (parent.adapts) {
-    throw new RateLimitConfigError(withinMessages.parentAdapts(location, name, parent.algorithm.name));
+    throw new RateLimitConfigError(withinMessages.parentAdapts(location, name, parent.algorithm.name), {
+      code: 'SLUICE_INVALID_WITHIN',
+    });
   }
   if (settings.childless !== undefined) {
-    throw new RateLimitConfigError(withinMessages.parentWith(location, name, settings.childless));
+    throw new RateLimitConfigError(withinMessages.parentWith(location, name, settings.childless), {
+      code: 'SLUICE_INVALID_WITHIN',
+    });
   }
   if (parent.planOption !== undefined) {
-    throw new RateLimitConfigError(withinMessages.parentWith(location, name, parent.planOption));
+    throw new RateLimitConfigError(withinMessages.parentWith(location, name, parent.planOption), {
+      code: 'SLUICE_INVALID_WITHIN',
+    });
   }
   if (parent.instance !== own.instance) {
-    throw new RateLimitConfigError(withinMessages.otherScope(location, name, scopeOf(own), scopeOf(parent)));
+    throw new RateLimitConfigError(withinMessages.otherScope(location, name, scopeOf(own), scopeOf(parent)), {
+      code: 'SLUICE_INVALID_WITHIN',
+    });
   }
 }
 
 /** Throws if a limit with children becomes a plan. */
 export function refusePlanOfParent({ name, planOption }: CompiledLimit, location: string): void {
   if (planOption === undefined) return;
-  throw new RateLimitConfigError(withinMessages.hasOthersWithin(location, name, planOption));
+  throw new RateLimitConfigError(withinMessages.hasOthersWithin(location, name, planOption), {
+    code: 'SLUICE_INVALID_WITHIN',
+  });
 }
 
 function scopeOf({ instance }: { readonly instance: boolean }): string {

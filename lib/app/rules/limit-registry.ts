@@ -102,7 +102,8 @@ export class LimitRegistry {
     for (const [index, spec] of specs.entries()) {
       const name = nameInModule(spec);
       if (name === undefined) continue;
-      if (this.modulePlaces.has(name)) throw new RateLimitConfigError(messages.twice('limits', name));
+      if (this.modulePlaces.has(name))
+        throw new RateLimitConfigError(messages.twice('limits', name), { code: 'SLUICE_DUPLICATE_LIMIT' });
       this.modulePlaces.set(name, placeInModule(index).location);
     }
     this.define(options.define ?? {}, 'define');
@@ -153,13 +154,16 @@ export class LimitRegistry {
       const known = this.defined.get(name);
       if (known !== undefined) {
         if (isDeepStrictEqual(known.written, definition)) continue;
-        throw new RateLimitConfigError(messages.definedTwice(name));
+        throw new RateLimitConfigError(messages.definedTwice(name), { code: 'SLUICE_DUPLICATE_LIMIT' });
       }
       const inModule = this.modulePlaces.get(name);
       if (inModule !== undefined)
-        throw new RateLimitConfigError(messages.nameOfModule(`${location}.${name}`, name, inModule));
+        throw new RateLimitConfigError(messages.nameOfModule(`${location}.${name}`, name, inModule), {
+          code: 'SLUICE_DUPLICATE_LIMIT',
+        });
       const owner = isDefinition(definition) ? undefined : ownerOfOption(name);
-      if (owner !== undefined) throw new RateLimitConfigError(messages.optionAsName(location, name, owner));
+      if (owner !== undefined)
+        throw new RateLimitConfigError(messages.optionAsName(location, name, owner), { code: 'SLUICE_UNKNOWN_OPTION' });
       const declaration = { location: `${location}.${name}`, namespace: '', name };
       const limit = this.compileNamed(definition, declaration, name);
       if (limit.rule.name !== name) {
@@ -211,7 +215,7 @@ export class LimitRegistry {
     if (typeof limit === 'string') {
       const known = this.defined.get(limit);
       if (known !== undefined) return known.rule;
-      throw new RateLimitConfigError(this.unknown(declaration.location, limit));
+      throw new RateLimitConfigError(this.unknown(declaration.location, limit), { code: 'SLUICE_UNKNOWN_LIMIT' });
     }
     const { namespace } = declaration;
     const written = this.written(limit, declaration);

@@ -62,12 +62,15 @@ export class Namespaces {
       const given: string[] = [];
       for (const { declarer, names } of open) {
         const [name, ...others] = names;
-        if (name === undefined) throw new RateLimitConfigError(this.nameless(declarer));
+        if (name === undefined)
+          throw new RateLimitConfigError(this.nameless(declarer), { code: 'SLUICE_INVALID_NAMESPACE' });
         if (counts.get(name) === 1 && !this.taken.has(name)) {
           this.keep(declarer, name);
           given.push(name);
         } else if (isNamed(declarer)) {
-          throw new RateLimitConfigError(messages.namespaceTwice(locationOf(declarer), name));
+          throw new RateLimitConfigError(messages.namespaceTwice(locationOf(declarer), name), {
+            code: 'SLUICE_INVALID_NAMESPACE',
+          });
         } else {
           left.push({ declarer, names: others });
         }
@@ -153,7 +156,7 @@ function explicit(declarer: Declarer): string | undefined {
   if (named === undefined) return undefined;
   if (typeof named !== 'string' || !NAMESPACE.test(named)) {
     const location = locationOf(declarer).replace('@RateLimit', '@RateLimit.namespace');
-    throw new RateLimitConfigError(messages.wrongNamespace(location, named));
+    throw new RateLimitConfigError(messages.wrongNamespace(location, named), { code: 'SLUICE_INVALID_NAMESPACE' });
   }
   return own === undefined && method !== undefined ? `${named}.${method}` : named;
 }

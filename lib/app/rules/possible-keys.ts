@@ -85,7 +85,9 @@ export function patternProblem(rule: Rule, pattern: string): string | undefined 
 export function assertPossibleKey(rule: Rule, key: string): void {
   const expected = keyProblem(rule, key);
   if (expected !== undefined)
-    throw new RateLimitArgumentError(keyMessages.impossible(rule.name, shownKey(rule, key), expected));
+    throw new RateLimitArgumentError(keyMessages.impossible(rule.name, shownKey(rule, key), expected), {
+      code: 'SLUICE_INVALID_KEY',
+    });
 }
 
 /** Throws `RateLimitConfigError` if the limit can't have the key of an option, or a prefix of keys followed by a star. */
@@ -102,7 +104,10 @@ export function refuseImpossibleKey(rules: readonly Rule[], key: string, locatio
 function refuse(rule: Rule, key: string, expected: string | undefined, location: string, option: string): void {
   if (expected === undefined) return;
   const given = rule.settings.key.given;
-  if (isSecret(given)) throw new RateLimitConfigError(keyMessages.secretOption(location, option, expected));
+  if (isSecret(given))
+    throw new RateLimitConfigError(keyMessages.secretOption(location, option, expected), {
+      code: 'SLUICE_INVALID_KEY',
+    });
   throw new RateLimitConfigError(messages.wrongOption(location, option, key, expected));
 }
 

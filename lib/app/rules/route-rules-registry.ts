@@ -148,7 +148,7 @@ export class RouteRulesRegistry {
       this.paths,
     );
     if (routeRules.needsInterceptor && !this.hasInterceptor) {
-      throw new RateLimitConfigError(messages.noInterceptor(location));
+      throw new RateLimitConfigError(messages.noInterceptor(location), { code: 'SLUICE_UNCHECKED_LIMIT' });
     }
     if (routeRules.waitsForEnd || this.ofMiddleware.middlewareWaitsForEnd) awaited.add(handler);
     return routeRules;
@@ -220,12 +220,17 @@ export class RouteRulesRegistry {
       const place = location.replace('@RateLimit', '@SkipRateLimit');
       const unknown = skips === 'all' ? undefined : skips.find((name) => !known.has(name));
       if (unknown !== undefined) {
-        throw new RateLimitConfigError(messages.skipsNothing(place, unknown, [...known]));
+        throw new RateLimitConfigError(messages.skipsNothing(place, unknown, [...known]), {
+          code: 'SLUICE_UNKNOWN_LIMIT',
+        });
       }
       outer = skips === 'all' ? [] : outer.filter(({ name }) => !skips.includes(name));
       for (const { name, ancestors } of outer) {
         const parent = ancestors.find((ancestor) => skips.includes(ancestor.name));
-        if (parent !== undefined) throw new RateLimitConfigError(withinMessages.skipsParent(place, name, parent.name));
+        if (parent !== undefined)
+          throw new RateLimitConfigError(withinMessages.skipsParent(place, name, parent.name), {
+            code: 'SLUICE_INVALID_WITHIN',
+          });
       }
       // A function may return limits of any name.
       if (specs.some(isSource)) return;

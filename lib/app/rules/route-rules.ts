@@ -150,7 +150,9 @@ export function withAncestors(rules: Rule[], location: string): Rule[] {
   for (const rule of rules) {
     for (const ancestor of rule.ancestors) {
       if (rules.some((other) => other.name === ancestor.name && other !== ancestor)) {
-        throw new RateLimitConfigError(withinMessages.otherLimitOfName(location, rule.name, ancestor.name));
+        throw new RateLimitConfigError(withinMessages.otherLimitOfName(location, rule.name, ancestor.name), {
+          code: 'SLUICE_DUPLICATE_LIMIT',
+        });
       }
       all.add(ancestor);
     }
@@ -182,11 +184,12 @@ export function merge(sites: readonly DeclarationSite[], answers: Answers, obser
       for (const rule of isSource(spec) ? (answers.get(spec) ?? []) : [spec]) {
         const { name } = rule;
         const place = isSource(spec) ? spec.place : location;
-        if (here.has(name)) throw new RateLimitConfigError(messages.twice(place, name));
+        if (here.has(name))
+          throw new RateLimitConfigError(messages.twice(place, name), { code: 'SLUICE_DUPLICATE_LIMIT' });
         here.add(name);
         const farther = merged.get(name);
         if (farther?.countsOtherwise(rule) === true) {
-          throw new RateLimitConfigError(messages.sameDefaultName(place, name));
+          throw new RateLimitConfigError(messages.sameDefaultName(place, name), { code: 'SLUICE_DUPLICATE_LIMIT' });
         }
         // A defined limit that is named twice is one limit.
         if (farther !== undefined && farther !== rule) observer?.leftOut(farther, site, 'replaced');

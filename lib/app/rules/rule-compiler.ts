@@ -92,7 +92,9 @@ export class RuleCompiler {
   /** The rule of a limit for the place of its declaration. Throws `RateLimitConfigError`. */
   declared(reading: LimitReading, { location, namespace, onRoutes }: Declaration): Rule {
     if (namespace !== '' && reading.needsName !== undefined) {
-      throw new RateLimitConfigError(messages.noName(location, reading.needsName));
+      throw new RateLimitConfigError(messages.noName(location, reading.needsName), {
+        code: 'SLUICE_UNSUPPORTED_OPTION',
+      });
     }
     return reading.rule({ location, namespace }, onRoutes === true);
   }
@@ -131,7 +133,7 @@ export class RuleCompiler {
     if (phase === 'middleware') refuseWhatNeedsARoute(key, common, trait, location, everywhere);
     const needsName = optionThatNeedsName(given);
     if (namespace !== '' && needsName !== undefined) {
-      throw new RateLimitConfigError(messages.noName(location, needsName));
+      throw new RateLimitConfigError(messages.noName(location, needsName), { code: 'SLUICE_UNSUPPORTED_OPTION' });
     }
     const terms = bare<Omit<LimitSettings, keyof LimitPlace>>({
       name,
@@ -199,7 +201,8 @@ export class RuleCompiler {
   private storeErrorPolicy(scope: Scope | undefined, location: string): OnStoreError {
     const { options, onStoreError, regions } = this.settings;
     if (scope !== 'world' || !this.hasRedis) return onStoreError;
-    if (regions === undefined) throw new RateLimitConfigError(regionMessages.noRegions(location));
+    if (regions === undefined)
+      throw new RateLimitConfigError(regionMessages.noRegions(location), { code: 'SLUICE_MISSING_OPTION' });
     return options.onStoreError ?? 'deny';
   }
 
@@ -234,10 +237,10 @@ function refuseOther(given: unknown, location: string): void {
     !Object.hasOwn(given, 'algo') &&
     typeof (given as { resolve?: unknown }).resolve === 'function'
   ) {
-    throw new RateLimitConfigError(byRequestMessages.instance(location, given));
+    throw new RateLimitConfigError(byRequestMessages.instance(location, given), { code: 'SLUICE_INVALID_LIMIT' });
   }
   if (!isObject || Array.isArray(given) || isPromise(given)) {
-    throw new RateLimitConfigError(messages.notALimit(location, given));
+    throw new RateLimitConfigError(messages.notALimit(location, given), { code: 'SLUICE_INVALID_LIMIT' });
   }
 }
 

@@ -186,10 +186,10 @@ export class Rule {
   limitForCall(identity: string, call: Call, looks = false): CompiledLimit {
     const { trait } = this.settings;
     if (call.anchor !== undefined && trait?.option !== 'anchor') {
-      throw new RateLimitArgumentError(planMessages.notAnchored(this.name));
+      throw new RateLimitArgumentError(planMessages.notAnchored(this.name), { code: 'SLUICE_UNSUPPORTED_CALL' });
     }
     if (call.share !== undefined && trait?.option !== 'share') {
-      throw new RateLimitArgumentError(messages.noShare(this.name));
+      throw new RateLimitArgumentError(messages.noShare(this.name), { code: 'SLUICE_UNSUPPORTED_CALL' });
     }
     const limit = this.limitFor(identity);
     const { priority = this.fixedPriority } = call;
@@ -200,7 +200,8 @@ export class Rule {
   /** The limit for callers that use its units under the name of a share, regardless of the start of its windows. */
   limitForShare(identity: string, share: string): CompiledLimit {
     const { trait } = this.settings;
-    if (trait?.option !== 'share') throw new RateLimitArgumentError(messages.noShare(this.name));
+    if (trait?.option !== 'share')
+      throw new RateLimitArgumentError(messages.noShare(this.name), { code: 'SLUICE_UNSUPPORTED_CALL' });
     const limit = this.limitFor(identity);
     return limit.meet(trait.metBy(share, limit));
   }

@@ -52,7 +52,9 @@ export class StartUpCheck {
       // This includes controllers without routes, whose limits would otherwise never be read.
       this.routes.sitesOf(type);
       for (const method of lost) {
-        throw new RateLimitConfigError(messages.lostMethod(`@RateLimit on ${classNameOf(type)}.${method}`));
+        throw new RateLimitConfigError(messages.lostMethod(`@RateLimit on ${classNameOf(type)}.${method}`), {
+          code: 'SLUICE_UNCHECKED_LIMIT',
+        });
       }
       for (const { handler } of this.limitedRoutes(each)) {
         const { declared } = this.routes.of(type, handler);
@@ -71,26 +73,31 @@ export class StartUpCheck {
     for (const name of limitersOf(type, inject)) {
       if (this.registry.has(name)) continue;
       const className = (type as Function | null)?.name ?? 'a factory';
-      throw new RateLimitConfigError(this.registry.unknown(`@InjectLimiter in ${className || 'a factory'}`, name));
+      throw new RateLimitConfigError(this.registry.unknown(`@InjectLimiter in ${className || 'a factory'}`, name), {
+        code: 'SLUICE_UNKNOWN_LIMIT',
+      });
     }
   }
 
   private refuseUnguarded(classes: readonly DeclaredClass[]): void {
     const unguarded = classes.flatMap((each) => this.unguarded(each));
-    if (unguarded.length > 0) throw new RateLimitConfigError(messages.unguarded(unguarded));
+    if (unguarded.length > 0)
+      throw new RateLimitConfigError(messages.unguarded(unguarded), { code: 'SLUICE_UNCHECKED_LIMIT' });
     const { moduleRules, hasModuleSources } = this.registry;
     if (!hasModuleSources && rulesOfPhase(moduleRules, 'middleware').length === moduleRules.length) return;
     const bound = this.classes
       .known()
       .some((type) => [type, ...this.classes.handlers(type).values()].some(bindsOwnGuard));
-    if (!bound) throw new RateLimitConfigError(messages.unguarded(["the module's 'limits'"]));
+    if (!bound)
+      throw new RateLimitConfigError(messages.unguarded(["the module's 'limits'"]), { code: 'SLUICE_UNCHECKED_LIMIT' });
   }
 
   /** Throws for limits on methods before which Nest calls no guards, although a guard is bound. */
   private refuseUnreached(classes: readonly DeclaredClass[]): void {
     if (this.guards.reachesGateways) return;
     const gateways = classes.filter(({ type }) => isGateway(type)).flatMap((each) => this.unguarded(each));
-    if (gateways.length > 0) throw new RateLimitConfigError(messages.unreachedGateways(gateways));
+    if (gateways.length > 0)
+      throw new RateLimitConfigError(messages.unreachedGateways(gateways), { code: 'SLUICE_UNCHECKED_LIMIT' });
   }
 
   /** The routes of a class that have limits but no `RateLimitGuard`. */

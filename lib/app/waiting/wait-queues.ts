@@ -221,5 +221,5 @@ function lineId({ limit, identity, priority = DEFAULT_PRIORITY }: CheckEntry): s
 }
 
 function closedError(): RateLimitStoreError {
-  return new RateLimitStoreError(messages.closed());
+  return new RateLimitStoreError(messages.closed(), { code: 'SLUICE_SHUTTING_DOWN' });
 }

@@ -1,3 +1,4 @@
+import type { RateLimitErrorCode } from '../../engine/errors/codes.js';
 import { listMessages } from '../../engine/errors/messages/list.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import type { CheckEntry } from '../../engine/limits/counter.js';
@@ -203,11 +204,15 @@ export class WaitingCall {
     const name = refusal?.limit.name ?? this.name;
     const decision = refusal?.decision;
     let message = messages.timedOut(name, options.timeoutMs);
-    if (decision?.source === 'list') message = listMessages.deniedKey(name);
-    else if (decision?.retryAfterMs === Infinity) {
+    let code: RateLimitErrorCode = 'SLUICE_TIMEOUT';
+    if (decision?.source === 'list') {
+      message = listMessages.deniedKey(name);
+      code = 'SLUICE_DENIED';
+    } else if (decision?.retryAfterMs === Infinity) {
       message = messages.neverFits(name, this.costOf(refusal!.index), decision.quota);
+      code = 'SLUICE_COST_ABOVE_QUOTA';
     }
-    this.reject(new RateLimitTimeoutError(message, decision && toDecision(decision)));
+    this.reject(new RateLimitTimeoutError(message, decision && toDecision(decision), { code }));
   }
 
   private settle(): void {

@@ -181,7 +181,9 @@ export function calendarOf(
   }
   if (anchor === undefined) return { retain, calendar: new Calendar(period, zone), follows: false };
   if (!isAnchored(period))
-    throw new RateLimitConfigError(planMessages.anchorPeriod(location, period, ANCHORED_PERIODS));
+    throw new RateLimitConfigError(planMessages.anchorPeriod(location, period, ANCHORED_PERIODS), {
+      code: 'SLUICE_UNSUPPORTED_OPTION',
+    });
   if (asksForAnchor(options)) return { retain, calendar: new Calendar(period, zone), follows: true };
   const at = fixedAnchor(anchor, zone, location);
   return { retain, calendar: new AnchoredCalendar(period, zone, at), follows: false };

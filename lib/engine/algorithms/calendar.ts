@@ -64,7 +64,8 @@ export class Calendar implements CalendarWindows {
     const local = zone.localTime(millis);
     const length = WITHIN_A_DAY[period];
     if (length !== undefined) {
-      const start = millis - (local % length);
+      // `%` is negative before 1970.
+      const start = millis - (local - Math.floor(local / length) * length);
       return { start: start * 1000, end: (start + length) * 1000 };
     }
     let start = zone.instantOf(startOf(period, local, 0));

@@ -38,7 +38,7 @@ export function scaleOf(rate: number, interval: number, units: number, location:
     if (units * unit > MAX_WEIGHT) continue;
     return { unit, speed: rate / divisor, tick, interval: ticks, step: atOnce ? ticks : 1 };
   }
-  throw new RateLimitConfigError(messages.tooFine(location, rate, interval, units));
+  throw new RateLimitConfigError(messages.tooFine(location, rate, interval, units), { code: 'SLUICE_INEXACT_RATE' });
 }
 
 /** The maximum number of units that drain in `micros`. */

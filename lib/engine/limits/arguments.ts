@@ -9,28 +9,30 @@ export function isCost(value: unknown): value is number {
 
 /** Throws unless a cost is a whole number of units. */
 export function assertCost(cost: unknown): asserts cost is number {
-  if (!isCost(cost)) throw new RateLimitArgumentError(messages.wrongCost(cost));
+  if (!isCost(cost)) throw new RateLimitArgumentError(messages.wrongCost(cost), { code: 'SLUICE_INVALID_COST' });
 }
 
 /** Throws for an empty key, and for one that isn't a string. */
 export function assertKey(key: unknown): asserts key is string {
-  if (typeof key !== 'string' || key === '') throw new RateLimitArgumentError(messages.wrongKey(key));
+  if (typeof key !== 'string' || key === '')
+    throw new RateLimitArgumentError(messages.wrongKey(key), { code: 'SLUICE_INVALID_KEY' });
 }
 
 /** Throws for an invalid number of units. */
 export function assertUnits(units: unknown): asserts units is number {
-  if (!isWhole(units)) throw new RateLimitArgumentError(messages.wrongUnits(units));
+  if (!isWhole(units)) throw new RateLimitArgumentError(messages.wrongUnits(units), { code: 'SLUICE_INVALID_COST' });
 }
 
 /** Throws unless an actual cost is a whole number of units; 0 is allowed. */
 export function assertActual(units: unknown): asserts units is number {
-  if (!isCost(units)) throw new RateLimitArgumentError(messages.wrongActual(units));
+  if (!isCost(units)) throw new RateLimitArgumentError(messages.wrongActual(units), { code: 'SLUICE_INVALID_COST' });
 }
 
 /** Reads a duration into milliseconds; throws if it isn't one. */
 export function toMs(option: string, value: Duration): number {
   const ms = milliseconds(value);
-  if (ms === undefined) throw new RateLimitArgumentError(messages.wrongDuration(option, value));
+  if (ms === undefined)
+    throw new RateLimitArgumentError(messages.wrongDuration(option, value), { code: 'SLUICE_INVALID_DURATION' });
   return ms;
 }
 

@@ -121,7 +121,9 @@ export function readMembers<T extends object>(
 export function refuseUnknownMembers(given: object, known: readonly string[], others = NO_OTHERS): void {
   for (const member in given) {
     if (known.includes(member) || others.includes(member) || !Object.hasOwn(given, member)) continue;
-    throw new RateLimitArgumentError(priorityMessages.unknownMember(member, [...known, ...others]));
+    throw new RateLimitArgumentError(priorityMessages.unknownMember(member, [...known, ...others]), {
+      code: 'SLUICE_UNKNOWN_OPTION',
+    });
   }
 }
 
@@ -171,8 +173,10 @@ export function askedOf(
 /** Reads the maximum number of units of a call with `upTo`. Throws `RateLimitArgumentError`. */
 export function readUpTo({ upTo, cost }: ConsumeOptions): number | undefined {
   if (upTo === undefined) return undefined;
-  if (cost !== undefined) throw new RateLimitArgumentError(upToMessages.withCost(cost, upTo));
-  if (!Number.isSafeInteger(upTo) || upTo < 1) throw new RateLimitArgumentError(upToMessages.wrongUpTo(upTo));
+  if (cost !== undefined)
+    throw new RateLimitArgumentError(upToMessages.withCost(cost, upTo), { code: 'SLUICE_EXCLUDED_OPTIONS' });
+  if (!Number.isSafeInteger(upTo) || upTo < 1)
+    throw new RateLimitArgumentError(upToMessages.wrongUpTo(upTo), { code: 'SLUICE_INVALID_COST' });
   return upTo;
 }
 

@@ -9,6 +9,9 @@ export function refuseForeignOptions(options: AlgorithmOptions, algorithm: Algor
     if (value === undefined || Object.hasOwn(algorithm.options, option)) continue;
     const owners = algorithms.withOption(option);
     if (owners.length === 0) continue;
-    throw new RateLimitConfigError(optionMessages.at(location, optionMessages.foreign(option, algorithm.name, owners)));
+    throw new RateLimitConfigError(
+      optionMessages.at(location, optionMessages.foreign(option, algorithm.name, owners)),
+      { code: 'SLUICE_UNSUPPORTED_OPTION' },
+    );
   }
 }

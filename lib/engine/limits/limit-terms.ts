@@ -31,7 +31,8 @@ function readOptionsOf(options: AlgorithmOptions, location: string): OptionsRead
   const algorithm = algorithms.for(options);
   if (algorithm === undefined) {
     const message = messages.unknownAlgorithm(location, options.algo, algorithms.names);
-    throw new RateLimitConfigError(options.algo === undefined ? optionMessages.hinted(message, options) : message);
+    if (options.algo !== undefined) throw new RateLimitConfigError(message, { code: 'SLUICE_UNKNOWN_ALGORITHM' });
+    throw new RateLimitConfigError(optionMessages.hinted(message, options), { code: 'SLUICE_MISSING_OPTION' });
   }
   refuseForeignOptions(options, algorithm, location);
   const parameters = algorithm.compile(options as never, location);
@@ -191,7 +192,9 @@ export abstract class LimitTerms {
     this.instance = settings.instance ?? false;
     this.replicas = settings.replicas ?? 0;
     if (this.adapts && !this.instance) {
-      throw new RateLimitConfigError(messages.notShared(location, algorithm.name, 'cluster'));
+      throw new RateLimitConfigError(messages.notShared(location, algorithm.name, 'cluster'), {
+        code: 'SLUICE_UNSUPPORTED_OPTION',
+      });
     }
     this.isCandidate = settings.isCandidate ?? false;
     this.parent = settings.parent;

@@ -22,7 +22,7 @@ export function money(amount: number | string, currency: string): number {
   const micros = read === null ? NaN : Number(read[1]! + (read[2] ?? '').padEnd(DIGITS, '0'));
   const isVague = typeof amount === 'number' && amount > COARSE && !Number.isInteger(amount);
   if (!Number.isSafeInteger(micros) || isVague)
-    throw new RateLimitArgumentError(holdMessages.wrongAmount(currency, amount));
+    throw new RateLimitArgumentError(holdMessages.wrongAmount(currency, amount), { code: 'SLUICE_INVALID_COST' });
   return micros;
 }
 

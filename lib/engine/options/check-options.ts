@@ -1,6 +1,6 @@
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
-import { optionMessages } from '../errors/messages/options.js';
+import { codeOfWrong, optionMessages } from '../errors/messages/options.js';
 import { show } from '../errors/wording.js';
 import { time, whole, words } from './kinds.js';
 import { bare } from '../util/objects.js';
@@ -34,21 +34,29 @@ export function refuseUnknown(
   for (const option of Object.keys(given)) {
     if (known.includes(option)) continue;
     const owner = ownerOf?.(option);
-    if (owner !== undefined) throw new RateLimitConfigError(messages.misplacedOption(location, option, owner, known));
-    throw new RateLimitConfigError(messages.unknownOption(location, option, known));
+    if (owner !== undefined)
+      throw new RateLimitConfigError(messages.misplacedOption(location, option, owner, known), {
+        code: 'SLUICE_MISPLACED_OPTION',
+      });
+    throw new RateLimitConfigError(messages.unknownOption(location, option, known), { code: 'SLUICE_UNKNOWN_OPTION' });
   }
 }
 
 /** Throws for a missing or invalid value. */
 export function checkValue(location: string, option: string, value: unknown, kind: OptionKind): void {
-  if (value === undefined) throw new RateLimitConfigError(messages.missingOption(location, option, kind.expected));
+  if (value === undefined)
+    throw new RateLimitConfigError(messages.missingOption(location, option, kind.expected), {
+      code: 'SLUICE_MISSING_OPTION',
+    });
   const { each, options } = ownKind(kind);
   if (each !== undefined && Array.isArray(value)) {
     // This includes the holes of a sparse list.
     for (const [index, item] of value.entries()) checkValue(location, `${option}[${index}]`, item, each);
   } else if (options !== undefined && isObject(value)) checkOptions(`${location}.${option}`, value, options);
   if (!kind.isValid(value))
-    throw new RateLimitConfigError(messages.wrongOption(location, option, value, kind.expected));
+    throw new RateLimitConfigError(messages.wrongOption(location, option, value, kind.expected), {
+      code: codeOfWrong(kind.expected),
+    });
 }
 
 /** Throws for unknown, missing and invalid options. */
@@ -89,11 +97,14 @@ export function checkTogether(
       if (!isThat(valueOf(other.option), other)) continue;
       throw new RateLimitConfigError(
         optionMessages.at(location, optionMessages.exclude(option, shown(other), other.expected)),
+        { code: 'SLUICE_EXCLUDED_OPTIONS' },
       );
     }
     for (const [needed, what] of options[option] === undefined ? [] : Object.entries(needs)) {
       if (valueOf(needed) !== undefined || mayBeElsewhere?.(needed) === true) continue;
-      throw new RateLimitConfigError(optionMessages.at(location, optionMessages.needs(option, needed, what)));
+      throw new RateLimitConfigError(optionMessages.at(location, optionMessages.needs(option, needed, what)), {
+        code: 'SLUICE_MISSING_OPTION',
+      });
     }
   }
 }

@@ -11,7 +11,9 @@ export function refuseMisspelt(location: string, instance: object, optional: rea
   for (const member of lacking.length === 0 ? [] : membersOf(instance)) {
     const meant = lacking.find((each) => isAlmost(member, each));
     if (meant !== undefined) {
-      throw new RateLimitConfigError(optionMessages.at(location, optionMessages.misspelt(member, meant)));
+      throw new RateLimitConfigError(optionMessages.at(location, optionMessages.misspelt(member, meant)), {
+        code: 'SLUICE_UNKNOWN_OPTION',
+      });
     }
   }
 }

@@ -4,7 +4,10 @@ import type { TokenUsage, UsedTokens } from './model-types.js';
 /** A part of a model's stream, as far as it matters here. */
 interface StreamPart {
   readonly type?: string;
+  readonly id?: unknown;
   readonly delta?: unknown;
+  readonly toolCallId?: unknown;
+  readonly input?: unknown;
   readonly usage?: unknown;
 }
 
@@ -20,6 +23,8 @@ export function countedStream(
 ): ReadableStream<unknown> {
   const reader = stream.getReader();
   let sentBytes = 0;
+  /** The tool calls whose input came as deltas. */
+  const streamed = new Set<unknown>();
   let settled: Promise<void> | undefined;
   const end = (used: UsedTokens) => {
     signal?.removeEventListener('abort', onAbort);
@@ -39,9 +44,15 @@ export function countedStream(
             controller.close();
             return;
           }
-          const { type, delta, usage } = (value ?? {}) as StreamPart;
-          // Texts, reasoning and the input of tools all come as deltas.
-          if (typeof delta === 'string') sentBytes += Buffer.byteLength(delta);
+          const { type, id, delta, toolCallId, input, usage } = (value ?? {}) as StreamPart;
+          // Texts, reasoning and, from most models, the input of tools come as deltas.
+          if (typeof delta === 'string') {
+            sentBytes += Buffer.byteLength(delta);
+            if (type === 'tool-input-delta') streamed.add(id);
+          }
+          if (type === 'tool-call' && typeof input === 'string' && !streamed.has(toolCallId)) {
+            sentBytes += Buffer.byteLength(input);
+          }
           if (type === 'finish') await end(usedTokens(usage, reserved));
           controller.enqueue(value);
         } catch (error) {

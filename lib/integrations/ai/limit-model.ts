@@ -25,7 +25,7 @@ function mostTokens({ prompt, tools, responseFormat, maxOutputTokens }: ModelCal
 function assertEstimate(estimate: unknown): asserts estimate is TokenUsage {
   const { inputTokens, outputTokens } = (estimate ?? {}) as Partial<TokenUsage>;
   if ([inputTokens, outputTokens].every((count) => Number.isSafeInteger(count) && count! >= 0)) return;
-  throw new RateLimitArgumentError(aiMessages.wrongEstimate(estimate));
+  throw new RateLimitArgumentError(aiMessages.wrongEstimate(estimate), { code: 'SLUICE_INVALID_RESULT' });
 }
 
 /** Parts that are files, wherever they appear. */

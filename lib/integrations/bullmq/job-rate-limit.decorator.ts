@@ -48,7 +48,8 @@ export function JobRateLimit<J extends LimitedJob = AnyJob>(
     // Request-scoped processors are made for each job; the limits belong to the app.
     const ofApps = new WeakMap<LimiterService, JobLimits<LimitedJob>>();
     const find = ({ [SERVICE]: service }: LimitedHost): JobLimits<LimitedJob> => {
-      if (service === undefined) throw new RateLimitConfigError(bullmqMessages.noService(location));
+      if (service === undefined)
+        throw new RateLimitConfigError(bullmqMessages.noService(location), { code: 'SLUICE_NOT_INJECTED' });
       let found = ofApps.get(service);
       if (found === undefined) {
         const limiters = given.map((limit) => service.declared(limit, location));

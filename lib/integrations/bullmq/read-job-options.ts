@@ -23,7 +23,10 @@ export function readJobOptions<J>(given: unknown, location: string, more: readon
   refuseUnknown(location, given, known);
   const { key, cost, recheck = '1s', keepFor = '1d' } = givenOptions<Partial<JobLimitOptions<J>>>(given, KNOWN);
   const wantsKey = 'a string that is not empty, or a function of the job';
-  if (key === undefined) throw new RateLimitConfigError(messages.missingOption(location, 'key', wantsKey));
+  if (key === undefined)
+    throw new RateLimitConfigError(messages.missingOption(location, 'key', wantsKey), {
+      code: 'SLUICE_MISSING_OPTION',
+    });
   if (typeof key !== 'function' && (typeof key !== 'string' || key === '')) {
     throw new RateLimitConfigError(messages.wrongOption(location, 'key', key, wantsKey));
   }

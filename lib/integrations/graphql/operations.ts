@@ -61,7 +61,7 @@ export class Operations {
 
   /** Finds the services once all modules are initialized. */
   open: () => OperationServices = () => {
-    throw new RateLimitConfigError(graphqlMessages.noRateLimitModule());
+    throw new RateLimitConfigError(graphqlMessages.noRateLimitModule(), { code: 'SLUICE_NO_MODULE' });
   };
 
   private get services(): OperationServices {

@@ -146,7 +146,7 @@ export class RateLimitGraphqlModule implements OnModuleInit, OnApplicationBootst
     try {
       return this.modules.get<T>(token, { strict: false });
     } catch (cause) {
-      throw new RateLimitConfigError(graphqlMessages.noRateLimitModule(), { cause });
+      throw new RateLimitConfigError(graphqlMessages.noRateLimitModule(), { cause, code: 'SLUICE_NO_MODULE' });
     }
   }
 }

@@ -62,7 +62,7 @@ export class OutboundCall {
   async enter(notBefore = 0): Promise<Permit> {
     const { stores, learner } = this.context;
     const { waits } = stores;
-    if (waits.isClosed) throw new RateLimitStoreError(messages.closed());
+    if (waits.isClosed) throw new RateLimitStoreError(messages.closed(), { code: 'SLUICE_SHUTTING_DOWN' });
     const rules = this.asks.map(({ rule }) => rule);
     const taken = await waits.wait({ rules, entries: this.entries }, { ...this.turn, notBefore, watcher: learner });
     this.permit = new Permit(taken, stores);

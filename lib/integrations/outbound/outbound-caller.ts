@@ -79,6 +79,8 @@ export class OutboundCaller<Sent, Answer> {
     const { priority, location } = this.settings;
     const given: unknown = typeof priority === 'function' ? priority(copy()) : priority;
     if (Number.isFinite(given)) return given as number;
-    throw new RateLimitArgumentError(outboundMessages.wrongPriority(location, given));
+    throw new RateLimitArgumentError(outboundMessages.wrongPriority(location, given), {
+      code: 'SLUICE_INVALID_RESULT',
+    });
   }
 }

@@ -80,7 +80,9 @@ export class OutboundLimiter implements OnModuleDestroy {
     for (const rule of rules) {
       if (!(rule instanceof LearnedRule)) continue;
       if (settings.learn === false) {
-        throw new RateLimitConfigError(outboundMessages.learnedWithoutLearn(location, rule.name));
+        throw new RateLimitConfigError(outboundMessages.learnedWithoutLearn(location, rule.name), {
+          code: 'SLUICE_MISSING_OPTION',
+        });
       }
       rule.waitAtMost(settings.maxLearnedWaitMs);
     }
@@ -106,5 +108,8 @@ addProvider(OutboundLimiter);
 function refuseOtherNames(learn: boolean | object, rules: readonly OutboundRule[], location: string): void {
   const names = rules.map(({ name }) => name);
   const other = Object.keys(learn).find((name) => !names.includes(name));
-  if (other !== undefined) throw new RateLimitConfigError(outboundMessages.learnsOther(location, other, names));
+  if (other !== undefined)
+    throw new RateLimitConfigError(outboundMessages.learnsOther(location, other, names), {
+      code: 'SLUICE_UNKNOWN_LIMIT',
+    });
 }

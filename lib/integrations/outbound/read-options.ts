@@ -77,7 +77,9 @@ function readLearning<Sent, Answer>(
 ): Learning {
   const maxLearnedWaitMs = milliseconds(maxLearnedWait);
   if (maxLearnedWaitMs === undefined) {
-    throw new RateLimitConfigError(messages.wrongOption(location, 'maxLearnedWait', maxLearnedWait, DURATION));
+    throw new RateLimitConfigError(messages.wrongOption(location, 'maxLearnedWait', maxLearnedWait, DURATION), {
+      code: 'SLUICE_INVALID_DURATION',
+    });
   }
   if (typeof learn !== 'boolean' && !isTextRecord(learn)) {
     const expected =

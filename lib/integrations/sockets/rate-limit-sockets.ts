@@ -33,7 +33,8 @@ export function rateLimitSockets<Adapter extends WebSocketAdapter>(
 ): Adapter {
   if (!hasMethod(app, 'get')) throw new RateLimitConfigError(socketMessages.noApp(app));
   if (!hasMethod(adapter, 'create')) throw new RateLimitConfigError(socketMessages.noAdapter(adapter));
-  if (limited.has(adapter)) throw new RateLimitConfigError(socketMessages.limitedTwice());
+  if (limited.has(adapter))
+    throw new RateLimitConfigError(socketMessages.limitedTwice(), { code: 'SLUICE_DUPLICATE_MODULE' });
   const settings = readSocketOptions(options);
   const checks = new SocketChecks(settings, servicesOf(app));
   const servers = new LimitedServers(checks, settings.closeAfter, adapter.constructor.name);
@@ -49,7 +50,7 @@ function servicesOf(app: INestApplicationContext): SocketServices {
     try {
       return app.get<T>(token, { strict: false });
     } catch (cause) {
-      throw new RateLimitConfigError(socketMessages.noRateLimitModule(), { cause });
+      throw new RateLimitConfigError(socketMessages.noRateLimitModule(), { cause, code: 'SLUICE_NO_MODULE' });
     }
   };
   return {

@@ -204,7 +204,9 @@ export class SocketChecks {
       for (const limit of limits) {
         const rule = this.services.registry.rule(limit, { location, namespace: `@${option}` });
         if (rules.some(({ limit: { id } }) => id === rule.limit.id)) {
-          throw new RateLimitConfigError(askMessages.sameLimitTwice(location, rule.name));
+          throw new RateLimitConfigError(askMessages.sameLimitTwice(location, rule.name), {
+            code: 'SLUICE_DUPLICATE_LIMIT',
+          });
         }
         refuseWrong(rule, location, option === 'connections');
         rule.isOnRoute = true;
@@ -221,13 +223,21 @@ function timesAsMuch(entry: RuleEntry, times: number): RuleEntry {
 
 function refuseWrong({ name, settings, limit }: Rule, location: string, isHeld: boolean): void {
   const { algorithm } = limit;
-  if (settings.count !== 'all') throw new RateLimitConfigError(socketMessages.counted(location, name));
+  if (settings.count !== 'all')
+    throw new RateLimitConfigError(socketMessages.counted(location, name), { code: 'SLUICE_UNSUPPORTED_LIMIT' });
   if (algorithm.queue !== undefined) {
-    throw new RateLimitConfigError(socketMessages.queued(location, name, algorithm.name));
+    throw new RateLimitConfigError(socketMessages.queued(location, name, algorithm.name), {
+      code: 'SLUICE_UNSUPPORTED_LIMIT',
+    });
   }
   const holds = algorithm.leases !== undefined;
   if (isHeld && (!holds || limit.adapts)) {
-    throw new RateLimitConfigError(socketMessages.notHeld(location, name, algorithm.name));
+    throw new RateLimitConfigError(socketMessages.notHeld(location, name, algorithm.name), {
+      code: 'SLUICE_UNSUPPORTED_LIMIT',
+    });
   }
-  if (!isHeld && holds) throw new RateLimitConfigError(socketMessages.held(location, name, algorithm.name));
+  if (!isHeld && holds)
+    throw new RateLimitConfigError(socketMessages.held(location, name, algorithm.name), {
+      code: 'SLUICE_UNSUPPORTED_LIMIT',
+    });
 }

@@ -81,7 +81,7 @@ export function readSocketOptions(given: unknown): SocketSettings {
     frames: limitsOf('frames', options.frames),
   };
   if (Object.values(lists).every(({ length }) => length === 0)) {
-    throw new RateLimitConfigError(socketMessages.noLimits());
+    throw new RateLimitConfigError(socketMessages.noLimits(), { code: 'SLUICE_INVALID_LIMIT' });
   }
   const most = closeAfter === false ? Infinity : wholeNumber(LOCATION, 'closeAfter', closeAfter);
   return { ...lists, closeAfter: most, authenticate, address };

@@ -38,7 +38,10 @@ export class Identities {
   /** Throws for identities of limits that do not apply. */
   refuseOthers(names: readonly string[]): void {
     for (const name of Object.keys(this.byName)) {
-      if (!names.includes(name)) throw new RateLimitConfigError(messages.unknownOption(LOCATION, `key.${name}`, names));
+      if (!names.includes(name))
+        throw new RateLimitConfigError(messages.unknownOption(LOCATION, `key.${name}`, names), {
+          code: 'SLUICE_UNKNOWN_OPTION',
+        });
     }
   }
 

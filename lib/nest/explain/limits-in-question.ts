@@ -76,7 +76,7 @@ export class LimitsInQuestion {
   private ofLimit({ limit, key, within, cost, share, ip }: LimitQuery): Findings {
     const rules = typeof limit === 'string' ? this.named(limit) : [this.defined(limit)];
     if (share !== undefined && !rules.some((rule) => rule.settings.trait?.option === 'share')) {
-      throw new RateLimitConfigError(messages.noShare(rules[0]!.name));
+      throw new RateLimitConfigError(messages.noShare(rules[0]!.name), { code: 'SLUICE_UNSUPPORTED_CALL' });
     }
     refuseImpossibleKey(rules, key, LOCATION);
     const identities = new Map<Rule, string>();
@@ -177,7 +177,9 @@ export class LimitsInQuestion {
     const found = rules.filter((rule) => rule.name === name);
     if (found.length > 0) return found;
     const known = [...new Set(rules.map((rule) => rule.name))];
-    throw new RateLimitConfigError(messages.unnamedLimit(LOCATION, name, known, this.registry.choosesByRequest));
+    throw new RateLimitConfigError(messages.unnamedLimit(LOCATION, name, known, this.registry.choosesByRequest), {
+      code: 'SLUICE_UNKNOWN_LIMIT',
+    });
   }
 
   private defined(limit: LimitDefinition): Rule {
@@ -211,15 +213,23 @@ function findRoute({ controller, handler }: RouteQuery, classes: HandlerClasses)
   const known = [...new Set(classes.known())].filter((type) => handlersOf(type, classes).size > 0);
   const found = known.filter((type) => type === controller || classNameOf(type) === controller);
   const [type, ...others] = found;
-  if (others.length > 0) throw new RateLimitConfigError(messages.sameController(LOCATION, classNameOf(type!)));
+  if (others.length > 0)
+    throw new RateLimitConfigError(messages.sameController(LOCATION, classNameOf(type!)), {
+      code: 'SLUICE_UNKNOWN_ROUTE',
+    });
   if (type === undefined) {
     const got = typeof controller === 'string' ? controller : classNameOf(controller);
-    throw new RateLimitConfigError(messages.unknownController(LOCATION, got, known.map(classNameOf).toSorted()));
+    throw new RateLimitConfigError(messages.unknownController(LOCATION, got, known.map(classNameOf).toSorted()), {
+      code: 'SLUICE_UNKNOWN_ROUTE',
+    });
   }
   const handlers = handlersOf(type, classes);
   const method = handlers.get(handler);
   if (method === undefined) {
-    throw new RateLimitConfigError(messages.unknownHandler(LOCATION, classNameOf(type), handler, [...handlers.keys()]));
+    throw new RateLimitConfigError(
+      messages.unknownHandler(LOCATION, classNameOf(type), handler, [...handlers.keys()]),
+      { code: 'SLUICE_UNKNOWN_ROUTE' },
+    );
   }
   return { type, handler: method };
 }

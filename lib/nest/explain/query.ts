@@ -73,6 +73,9 @@ function isIdentity(value: unknown): value is string {
 }
 
 function wrongOption(option: string, got: unknown, expected: string): RateLimitConfigError {
-  if (got === undefined) return new RateLimitConfigError(messages.missingOption(LOCATION, option, expected));
+  if (got === undefined)
+    return new RateLimitConfigError(messages.missingOption(LOCATION, option, expected), {
+      code: 'SLUICE_MISSING_OPTION',
+    });
   return new RateLimitConfigError(messages.wrongOption(LOCATION, option, got, expected));
 }

@@ -71,7 +71,11 @@ export class Answers {
 
   /** The exception for a request that should be held while the app shuts down. */
   shuttingDown(request: LimitedRequest): HttpException {
-    return this.notNow(request, messages.shuttingDown(), new RateLimitStoreError(messages.closed()));
+    return this.notNow(
+      request,
+      messages.shuttingDown(),
+      new RateLimitStoreError(messages.closed(), { code: 'SLUICE_SHUTTING_DOWN' }),
+    );
   }
 
   /** The error that the request's transport uses for a rejection; or the error of its reader, if that throws. */

@@ -26,7 +26,8 @@ export function countedUnits(rule: Rule, outcome: Outcome, attempts: Attempts): 
 /** Checks the result of a `count` function. Throws for a value that its type forbids, such as `undefined` after a forgotten `return`. */
 function checked(counted: boolean | number): boolean | number {
   if (typeof counted === 'boolean') return counted;
-  if (typeof counted !== 'number') throw new RateLimitArgumentError(messages.wrongCount(counted));
+  if (typeof counted !== 'number')
+    throw new RateLimitArgumentError(messages.wrongCount(counted), { code: 'SLUICE_INVALID_RESULT' });
   assertActual(counted);
   return counted;
 }

@@ -15,7 +15,7 @@ export function readRefusal(made: unknown): Partial<RefusalResponse> {
     !isPart(made['body']) ||
     !isPart(made['headers'])
   ) {
-    throw new RateLimitArgumentError(messages.wrongRefusal(made));
+    throw new RateLimitArgumentError(messages.wrongRefusal(made), { code: 'SLUICE_INVALID_RESULT' });
   }
   if (made['body'] !== undefined) assertSendable(made['body'] as object);
   for (const [name, value] of Object.entries(made['headers'] ?? {})) {

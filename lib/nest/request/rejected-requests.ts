@@ -54,7 +54,7 @@ export class RejectedRequests {
     if (rules === undefined) {
       rules = withAncestors([rule], location);
       if (rules.some((each) => each.limit.algorithm.leases !== undefined)) {
-        throw new RateLimitConfigError(messages.holdsRejections(location));
+        throw new RateLimitConfigError(messages.holdsRejections(location), { code: 'SLUICE_UNSUPPORTED_LIMIT' });
       }
       this.levels.set(rule, rules);
     }

@@ -54,7 +54,8 @@ export class RequestDecision implements CheckResult {
     const costly = applicable.filter((rule) => isNamed(rule) && passesOn(rule));
     const levels = new Set(costly.flatMap((rule) => rule.ancestorsOfSameCost));
     const meant = (rule: Rule) => isNamed(rule) || (levels.has(rule) && rule.limit.algorithm.leases === undefined);
-    if (!applicable.some(meant)) throw new RateLimitArgumentError(messages.nothingToSettle(name));
+    if (!applicable.some(meant))
+      throw new RateLimitArgumentError(messages.nothingToSettle(name), { code: 'SLUICE_UNSUPPORTED_CALL' });
     const open = this.#request.charges.filter(({ rule, settled }) => !settled && meant(rule));
     await Promise.all(
       open.map((charge) => {

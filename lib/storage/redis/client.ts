@@ -70,7 +70,7 @@ export function isClient(redis: unknown): redis is RedisClient | NodeRedisConnec
 export function connectionOf(client: RedisClient | NodeRedisConnection | Connection): Connection {
   if (isIoredis(client)) return client;
   if (isNodeRedis(client)) return adapt(client);
-  throw new RateLimitConfigError(redisMessages.noClient(refusalOf(client), client));
+  throw new RateLimitConfigError(redisMessages.noClient(refusalOf(client), client), { code: 'SLUICE_INVALID_REDIS' });
 }
 
 export function isCluster(client: RedisClient): client is Cluster;
@@ -111,7 +111,9 @@ export async function createClient(
     return make(ioredis, redis, timeoutMs);
   } catch (error) {
     // Without a cause, since that may contain the URL and with it a password.
-    throw new RateLimitConfigError(messages.unusableRedis(withoutSecretsIn(reasonOf(error))));
+    throw new RateLimitConfigError(messages.unusableRedis(withoutSecretsIn(reasonOf(error))), {
+      code: 'SLUICE_INVALID_REDIS',
+    });
   }
 }
 
@@ -296,6 +298,6 @@ async function loadIoredis(): Promise<Ioredis> {
   try {
     return await import('ioredis');
   } catch (cause) {
-    throw new RateLimitConfigError(messages.noIoredis(), { cause });
+    throw new RateLimitConfigError(messages.noIoredis(), { cause, code: 'SLUICE_MISSING_PACKAGE' });
   }
 }

@@ -1,4 +1,5 @@
 import { RateLimitStoreError } from '../../engine/errors/errors.js';
+import { REJECTS_LOGIN } from '../../engine/errors/lacks-a-right.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { redisMessages } from '../../engine/errors/messages/redis.js';
 import { withoutSecretsIn } from '../../engine/util/without-secrets.js';
@@ -22,7 +23,8 @@ export function lastErrorOf(client: object): string | undefined {
 
 /** The error for a command on a connection that isn't ready. */
 export function notConnected(client: Unready): RateLimitStoreError {
-  return new RateLimitStoreError(whyNotReady(client));
+  const code = REJECTS_LOGIN.test(lastErrors.get(client) ?? '') ? 'SLUICE_REDIS_AUTH' : 'SLUICE_REDIS_UNREACHABLE';
+  return new RateLimitStoreError(whyNotReady(client), { code });
 }
 
 /** The reason why a connection isn't ready, for messages: its state, and its last error if there was one. */

@@ -8,7 +8,12 @@ import { messages } from '../../engine/errors/messages/general.js';
 export function withDeadline<T>(promise: Promise<T>, leftMs: number, timeoutMs = leftMs): Promise<T> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(
-      () => setImmediate(() => reject(new RateLimitStoreError(messages.storeTimeout(Math.round(timeoutMs))))),
+      () =>
+        setImmediate(() =>
+          reject(
+            new RateLimitStoreError(messages.storeTimeout(Math.round(timeoutMs)), { code: 'SLUICE_STORE_TIMEOUT' }),
+          ),
+        ),
       Math.max(0, leftMs),
     );
     promise.then(resolve, reject).finally(() => clearTimeout(timer));

@@ -1,5 +1,7 @@
+import type { RateLimitErrorCode } from '../../engine/errors/codes.js';
 import { RateLimitStoreError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
+import { LACKS_A_RIGHT, REJECTS_LOGIN } from '../../engine/errors/lacks-a-right.js';
 import { reasonOf } from '../../engine/util/reason-of.js';
 import { withoutSecrets, withoutSecretsIn } from '../../engine/util/without-secrets.js';
 import type { Connection } from './connection.js';
@@ -13,7 +15,13 @@ export function asStoreError(error: unknown, server?: string): RateLimitStoreErr
   if (error instanceof RateLimitStoreError) return error;
   const reason = withoutSecretsIn(reasonOf(error));
   const message = LOST.test(reason) ? messages.connectionLost(server) : messages.storeFailed(reason);
-  return new RateLimitStoreError(message, { cause: error });
+  return new RateLimitStoreError(message, { cause: error, code: codeOf(reason) });
+}
+
+function codeOf(reason: string): RateLimitErrorCode {
+  if (LOST.test(reason)) return 'SLUICE_REDIS_UNREACHABLE';
+  if (LACKS_A_RIGHT.test(reason)) return 'SLUICE_REDIS_RIGHTS';
+  return REJECTS_LOGIN.test(reason) ? 'SLUICE_REDIS_AUTH' : 'SLUICE_STORE_FAILED';
 }
 
 /** The client options that contain the address. */

@@ -59,7 +59,7 @@ async function loadApi(required: boolean): Promise<Api | undefined> {
   try {
     return await import('@opentelemetry/api');
   } catch (cause) {
-    if (required) throw new RateLimitConfigError(messages.noOpenTelemetry(), { cause });
+    if (required) throw new RateLimitConfigError(messages.noOpenTelemetry(), { cause, code: 'SLUICE_MISSING_PACKAGE' });
     if (!NOT_FOUND.includes(String((cause as NodeJS.ErrnoException).code))) {
       logger.warn(messages.telemetryFailed(reasonOf(cause)));
     }

@@ -182,6 +182,9 @@ export abstract class TransactionalStore extends DirectStore implements Store {
       (limit.adapts && `algo '${limit.algorithm.name}'`) ||
       (limit.takesCredits && "'credits'") ||
       (kept !== undefined && `'${kept.name}'`);
-    if (what) throw new RateLimitArgumentError(ownStoreMessages.cannotKeep(limit.name, what, this.constructor.name));
+    if (what)
+      throw new RateLimitArgumentError(ownStoreMessages.cannotKeep(limit.name, what, this.constructor.name), {
+        code: 'SLUICE_UNSUPPORTED_CALL',
+      });
   }
 }

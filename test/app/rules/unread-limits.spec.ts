@@ -25,7 +25,7 @@ async function start(providers: Type[], controllers: Type[] = [], guard: 'custom
 
 const notRead = (place: string) =>
   `@RateLimit on ${place}: Nest calls no guard before it, so nothing is limited there. @RateLimit belongs on routes, and on messages, ` +
-  "fields and tools. Elsewhere, define the limit by a name in 'define', and put @Limited('<name>') of nestjs-sluice/methods on a method " +
+  "fields and tools. Elsewhere, define the limit by a name in 'define', and put @Limited('<name>') on a method " +
   "that returns a promise, or inject it with @InjectLimiter('<name>') and call its consume()";
 
 @Injectable()

@@ -31,6 +31,8 @@ interface Script {
   fails?: Error;
   /** Fails in the stream, after all texts. */
   breaks?: Error;
+  /** The inputs of tool calls after all texts, each as deltas first or only as a whole. */
+  toolInputs?: ('deltas' | 'whole')[];
   /** Waited for before each text. */
   pause?: () => Promise<void>;
 }
@@ -101,7 +103,7 @@ describe.each(versions)('calls of a model through AI SDK %s', (version, sdk, Moc
   const finishReason = version === '5' ? 'stop' : { unified: 'stop', raw: 'stop' };
 
   function modelOf(script: Script) {
-    const { texts = ['Hello'], usage, fails, breaks, pause } = script;
+    const { texts = ['Hello'], toolInputs = [], usage, fails, breaks, pause } = script;
     return new Mock({
       doGenerate: async ({ abortSignal }: { abortSignal?: AbortSignal }) => {
         await pause?.();
@@ -123,6 +125,15 @@ describe.each(versions)('calls of a model through AI SDK %s', (version, sdk, Moc
           for (const delta of texts) {
             await Promise.race([pause?.(), aborted]);
             yield { type: 'text-delta', id: '1', delta };
+          }
+          for (const [index, form] of toolInputs.entries()) {
+            const [toolCallId, toolName] = [`call-${index}`, 'weather'];
+            if (form === 'deltas') {
+              yield { type: 'tool-input-start', id: toolCallId, toolName };
+              for (const delta of ['{"city":', '"Bonn"}']) yield { type: 'tool-input-delta', id: toolCallId, delta };
+              yield { type: 'tool-input-end', id: toolCallId };
+            }
+            yield { type: 'tool-call', toolCallId, toolName, input: '{"city":"Bonn"}' };
           }
           if (breaks !== undefined) throw breaks;
           yield { type: 'text-end', id: '1' };
@@ -205,6 +216,16 @@ describe.each(versions)('calls of a model through AI SDK %s', (version, sdk, Moc
       .streamText({ ...limited({ texts: ['four'] }).call, onError: () => undefined })
       .consumeStream({ onError: () => undefined });
     await until(async () => (await used()) === 214);
+  });
+
+  it.each<[string, NonNullable<Script['toolInputs']>, number]>([
+    ['as deltas', ['deltas'], 119],
+    ['as a whole', ['whole'], 119],
+    ['in both ways', ['deltas', 'whole', 'deltas'], 149],
+  ])('cost the input of tools that was sent %s, once, if their stream breaks', async (_, toolInputs, units) => {
+    const { call } = limited({ texts: ['four'], toolInputs, breaks: new Error('gone') });
+    await sdk.streamText({ ...call, onError: () => undefined }).consumeStream({ onError: () => undefined });
+    await until(async () => (await used()) === units);
   });
 
   it.each(['aborted', 'left'])('cost the input and what was sent, if their stream is %s', async (how) => {

@@ -75,7 +75,10 @@ export class ListChanges {
       return refuseImpossibleKeys(this.live.of(limit, method, location).limit.rule, text, location, option);
     }
     const expected = this.live.problemOfIdentity(text);
-    if (expected !== undefined) throw new RateLimitConfigError(keyMessages.secretOption(location, option, expected));
+    if (expected !== undefined)
+      throw new RateLimitConfigError(keyMessages.secretOption(location, option, expected), {
+        code: 'SLUICE_INVALID_KEY',
+      });
   }
 
   private limit(name: string | undefined, method: string): string {

@@ -54,7 +54,10 @@ export class LimitSource implements RuleSource {
 
   private async answered(answer: Promise<unknown>): Promise<readonly Rule[]> {
     try {
-      const late = () => new RateLimitConfigError(byRequestMessages.slow(this.place, this.deadline.ms));
+      const late = () =>
+        new RateLimitConfigError(byRequestMessages.slow(this.place, this.deadline.ms), {
+          code: 'SLUICE_RESOLVE_TIMEOUT',
+        });
       return this.read(await this.deadline.of(answer, late));
     } catch (error) {
       throw this.reported(error);

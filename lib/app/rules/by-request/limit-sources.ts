@@ -49,7 +49,10 @@ export class LimitSources {
   }
 
   private rulesOf(answer: unknown, declaration: Declaration): readonly Rule[] {
-    if (answer === undefined) throw new RateLimitConfigError(byRequestMessages.noAnswer(declaration.location));
+    if (answer === undefined)
+      throw new RateLimitConfigError(byRequestMessages.noAnswer(declaration.location), {
+        code: 'SLUICE_INVALID_RESULT',
+      });
     const limits: readonly unknown[] = Array.isArray(answer) ? answer : [answer];
     return limits
       .filter((limit) => limit !== null && limit !== false)

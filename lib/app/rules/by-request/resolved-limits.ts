@@ -94,7 +94,7 @@ export class ResolvedLimits {
     if (key === undefined || key === null || key === '') return undefined;
     if (typeof key === 'string') return key;
     if ((typeof key === 'number' && Number.isFinite(key)) || typeof key === 'bigint') return String(key);
-    throw new RateLimitConfigError(byRequestMessages.wrongKey(this.name, key));
+    throw new RateLimitConfigError(byRequestMessages.wrongKey(this.name, key), { code: 'SLUICE_INVALID_RESULT' });
   }
 
   private keyNamed(key: string): KnownKey {
@@ -116,7 +116,10 @@ export class ResolvedLimits {
       if (!isPromise(found)) return this.keep(known, found, check, call);
       // A result after the deadline is still cached, unless a later call was faster.
       const kept = Promise.resolve(found).then((answer) => this.keep(known, answer, check, call));
-      const late = () => new RateLimitConfigError(byRequestMessages.slow(`${this.name}.resolve`, this.deadline.ms));
+      const late = () =>
+        new RateLimitConfigError(byRequestMessages.slow(`${this.name}.resolve`, this.deadline.ms), {
+          code: 'SLUICE_RESOLVE_TIMEOUT',
+        });
       const pending = this.deadline
         .of(kept, late)
         .catch((error: unknown) => this.fail(known, error, call))

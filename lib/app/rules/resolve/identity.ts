@@ -25,7 +25,7 @@ export function identityOfKey(rule: Rule, key: ResolvedKey): string | undefined 
   if (typeof key === 'string' && key !== '') return key;
   if (key === undefined || key === null || key === '') return undefined;
   if (Number.isFinite(key) || typeof key === 'bigint') return String(key);
-  throw new RateLimitArgumentError(messages.wrongResolvedKey(rule.name, key));
+  throw new RateLimitArgumentError(messages.wrongResolvedKey(rule.name, key), { code: 'SLUICE_INVALID_RESULT' });
 }
 
 /** The outcome for a request without a key of a limit: the limit's own key, or that of its tenants. */
@@ -60,7 +60,9 @@ export function identityWithoutKey(
     case 'refuse unread': {
       const text = messages.noReader(rule.name, context.getType<string>());
       log.error(text);
-      throw new InternalServerErrorException(messages.uncheckable(), { cause: new RateLimitConfigError(text) });
+      throw new InternalServerErrorException(messages.uncheckable(), {
+        cause: new RateLimitConfigError(text, { code: 'SLUICE_NO_READER' }),
+      });
     }
     case 'skip unread':
       log.warn(messages.skipsUnread(rule.name, context.getType<string>()));

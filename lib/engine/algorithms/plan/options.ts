@@ -62,6 +62,9 @@ export interface PlanTerms {
 
 /** The terms of a plan whose options have been checked. Throws `RateLimitConfigError`. */
 export function planTerms({ rollover, credits }: PlanOptions, quota: number, location: string): PlanTerms {
-  if (quota > MOST_UNITS) throw new RateLimitConfigError(planTermsMessages.tooManyUnits(location, quota, MOST_UNITS));
+  if (quota > MOST_UNITS)
+    throw new RateLimitConfigError(planTermsMessages.tooManyUnits(location, quota, MOST_UNITS), {
+      code: 'SLUICE_INEXACT_RATE',
+    });
   return { rollover: Math.round((rollover ?? 0) * MILLION), credits: credits === true, mostCredits: MOST_UNITS };
 }

@@ -39,7 +39,8 @@ export function rampOf(given: WarmUpOptions, { unit, speed, tick }: Scale, quota
   const rest = speed * (5 * part + whole);
   const use = unit * 2 * (part + whole);
   const warm = speed * (part + whole);
-  if (rest > MAX || use > MAX) throw new RateLimitConfigError(warmUpMessages.tooLong(within, given.for));
+  if (rest > MAX || use > MAX)
+    throw new RateLimitConfigError(warmUpMessages.tooLong(within, given.for), { code: 'SLUICE_INEXACT_RATE' });
   const divisor = gcd(gcd(rest, use), warm);
   const ramp = {
     rest: rest / divisor,
@@ -49,7 +50,7 @@ export function rampOf(given: WarmUpOptions, { unit, speed, tick }: Scale, quota
     extra: Math.floor((ticks * speed * (whole - part)) / (whole + part)),
   };
   if (ramp.cold > MAX || quota * ramp.use > MAX || ticks * speed * whole > MAX || quota * unit > MAX) {
-    throw new RateLimitConfigError(warmUpMessages.tooLong(within, given.for));
+    throw new RateLimitConfigError(warmUpMessages.tooLong(within, given.for), { code: 'SLUICE_INEXACT_RATE' });
   }
   return ramp;
 }

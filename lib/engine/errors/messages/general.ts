@@ -104,7 +104,7 @@ export const messages = {
     "'controllers' or 'providers' of a module, directly or with useClass",
   notRead: (location: string) =>
     `${location}: Nest calls no guard before it, so nothing is limited there. @RateLimit belongs on routes, and on messages, fields and ` +
-    "tools. Elsewhere, define the limit by a name in 'define', and put @Limited('<name>') of nestjs-sluice/methods on a method that returns a " +
+    "tools. Elsewhere, define the limit by a name in 'define', and put @Limited('<name>') on a method that returns a " +
     "promise, or inject it with @InjectLimiter('<name>') and call its consume()",
   holdsRejections: (location: string) =>
     `${location}: the limit holds requests while they run, and these have ended. Use a limit that counts them, such as ` +

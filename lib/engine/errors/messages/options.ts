@@ -1,3 +1,4 @@
+import type { RateLimitErrorCode } from '../codes.js';
 import { editsBetween } from '../../util/nearest.js';
 import { durationHint } from '../../options/values.js';
 import { listOf, missingInput, unknownName, wrongInput } from '../wording.js';
@@ -10,8 +11,15 @@ export function almost(name: string, known: readonly string[]): string {
 
 /** The suggestion after a value that is almost a duration, if a duration is expected. */
 export function nearDuration(received: unknown, expected: string): string {
-  return /duration/.test(expected) ? durationHint(received) : '';
+  return isDuration(expected) ? durationHint(received) : '';
 }
+
+/** The code of an error about a value. */
+export function codeOfWrong(expected: string): RateLimitErrorCode {
+  return isDuration(expected) ? 'SLUICE_INVALID_DURATION' : 'SLUICE_INVALID_OPTION';
+}
+
+const isDuration = (expected: string) => /duration/.test(expected);
 
 /** Options of other packages that this one doesn't have. */
 const OF_OTHERS: Readonly<Record<string, readonly string[]>> = {

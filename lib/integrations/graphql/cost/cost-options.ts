@@ -85,6 +85,7 @@ function readCost(given: unknown, location: string): QueryCostSettings {
   if (limit === undefined) {
     throw new RateLimitConfigError(
       messages.missingOption(location, 'limit', 'the name of a defined limit, a definition, or a list of these'),
+      { code: 'SLUICE_MISSING_OPTION' },
     );
   }
   if (weight !== undefined && typeof weight !== 'function') {

@@ -53,14 +53,20 @@ export class QueryCosts {
     for (const [index, rule] of rules.entries()) {
       rule.isOnRoute = true;
       if (ids.indexOf(ids[index]!) < index) {
-        throw new RateLimitConfigError(askMessages.sameLimitTwice(location, rule.name));
+        throw new RateLimitConfigError(askMessages.sameLimitTwice(location, rule.name), {
+          code: 'SLUICE_DUPLICATE_LIMIT',
+        });
       }
       const { algorithm } = rule.limit;
       if (algorithm.leases !== undefined) {
-        throw new RateLimitConfigError(graphqlMessages.leased(location, rule.name, algorithm.name));
+        throw new RateLimitConfigError(graphqlMessages.leased(location, rule.name, algorithm.name), {
+          code: 'SLUICE_UNSUPPORTED_LIMIT',
+        });
       }
       if (rule.settings.count !== 'all')
-        throw new RateLimitConfigError(graphqlMessages.countsSome(location, rule.name));
+        throw new RateLimitConfigError(graphqlMessages.countsSome(location, rule.name), {
+          code: 'SLUICE_UNSUPPORTED_LIMIT',
+        });
     }
     this.rules = withAncestors(rules, location);
     this.counting = new Set(rules.flatMap((rule) => [rule, ...rule.ancestorsOfSameCost]));

@@ -30,9 +30,12 @@ export class LearnedRules {
     const { name } = definition as { name?: unknown };
     const known = this.byName.get(name as string);
     if (known !== undefined) return known;
-    if (name === undefined) throw new RateLimitConfigError(outboundMessages.learnedWithoutName(location));
+    if (name === undefined)
+      throw new RateLimitConfigError(outboundMessages.learnedWithoutName(location), { code: 'SLUICE_MISSING_OPTION' });
     if (this.registry.has(name as string)) {
-      throw new RateLimitConfigError(outboundMessages.learnedIsDefined(location, name as string));
+      throw new RateLimitConfigError(outboundMessages.learnedIsDefined(location, name as string), {
+        code: 'SLUICE_DUPLICATE_LIMIT',
+      });
     }
     const { configured } = this.registry.rule({ ...FIRST, name } as LimitDefinition, { location, namespace: '' });
     const { shadow, onStoreError } = configured;

@@ -94,7 +94,7 @@ export const anchors: Feature = {
       metBy(anchor, limit, looks) {
         // If a changed rate has a fixed anchor, callers need not know that.
         if (anchor === undefined && !looks && asksForAnchor(limit.options)) {
-          throw new RateLimitArgumentError(anchorMessages.noAnchor(limit.name));
+          throw new RateLimitArgumentError(anchorMessages.noAnchor(limit.name), { code: 'SLUICE_UNSUPPORTED_CALL' });
         }
         return { anchor };
       },

@@ -43,11 +43,17 @@ export const candidateVersion: SecondVersion<Definition, CandidatePatch> = {
     const within = `${location}.candidate`;
     const { algo } = candidate;
     const own = algo === undefined ? algorithm : algorithms.get(algo);
-    if (own === undefined) throw new RateLimitConfigError(messages.unknownAlgorithm(within, algo, algorithms.names));
+    if (own === undefined)
+      throw new RateLimitConfigError(messages.unknownAlgorithm(within, algo, algorithms.names), {
+        code: 'SLUICE_UNKNOWN_ALGORITHM',
+      });
     refuseOthers(candidate, own, within, known);
-    if (asksForAnchor(candidate)) throw new RateLimitConfigError(candidateMessages.anchor(within));
+    if (asksForAnchor(candidate))
+      throw new RateLimitConfigError(candidateMessages.anchor(within), { code: 'SLUICE_UNSUPPORTED_OPTION' });
     if ((own.leases === undefined) !== (algorithm.leases === undefined)) {
-      throw new RateLimitConfigError(candidateMessages.holds(within, own.name, algorithm.name));
+      throw new RateLimitConfigError(candidateMessages.holds(within, own.name, algorithm.name), {
+        code: 'SLUICE_UNSUPPORTED_OPTION',
+      });
     }
     const whole = wholeOf(definition, candidate);
     checkTogether(within, { ...counted, ...whole }, known.optionsOf(own));

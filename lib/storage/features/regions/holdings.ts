@@ -12,7 +12,7 @@ export const HOLDINGS = 'regions';
 export async function holdingsOf(store: ReadableStore, counter: Counter): Promise<RegionHolding[]> {
   const { limit } = counter;
   const nowhere = (): never => {
-    throw new RateLimitArgumentError(worldMessages.oneRegion(limit.name));
+    throw new RateLimitArgumentError(worldMessages.oneRegion(limit.name), { code: 'SLUICE_UNSUPPORTED_CALL' });
   };
   if (limitRegionsOf(limit) === undefined) nowhere();
   // The layer of regions answers this, since the layers below don't know the home.

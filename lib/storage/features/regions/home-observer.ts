@@ -113,7 +113,10 @@ class HomeObserver extends StoreLayer {
     if (ofWorld.length === 0) return super.operate(operation);
     if (measuredName(operation as Operation) === HOLDINGS) return this.home.holdings(counterAtHome(ofWorld[0]!));
     const atHome = AT_HOME[operation.name];
-    if (atHome === undefined) throw new RateLimitArgumentError(cliMessages.notBesideApp(ofWorld[0]!.limit.name));
+    if (atHome === undefined)
+      throw new RateLimitArgumentError(cliMessages.notBesideApp(ofWorld[0]!.limit.name), {
+        code: 'SLUICE_UNSUPPORTED_CALL',
+      });
     const others = all.filter((counter) => !isOfWorld(counter));
     if (others.length > 0) await super.operate({ ...operation, counters: others });
     return this.changes.make(operation, ofWorld, atHome.ahead);
@@ -122,7 +125,8 @@ class HomeObserver extends StoreLayer {
   /** Reads the units left at the home. Units that regions hold are charged there. */
   private async look({ entries, ...check }: Check): Promise<StoreDecision[]> {
     const world = entries.find(isOfWorld)!;
-    if (check.peek !== true) throw new RateLimitArgumentError(cliMessages.notBesideApp(world.limit.name));
+    if (check.peek !== true)
+      throw new RateLimitArgumentError(cliMessages.notBesideApp(world.limit.name), { code: 'SLUICE_UNSUPPORTED_CALL' });
     const ask = (store: Store, some: readonly CheckEntry[]) =>
       some.length === 0 ? [] : decided(store, { ...check, entries: some });
     const [doubt, ofWorld, others] = await Promise.all([

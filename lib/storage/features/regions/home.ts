@@ -272,5 +272,5 @@ function numberOf(name: string): number {
 
 /** The error of a check for which the home grants no units. */
 export function cutOff(cause?: Error): RateLimitStoreError {
-  return new RateLimitStoreError(worldMessages.cut(), cause && { cause });
+  return new RateLimitStoreError(worldMessages.cut(), { ...(cause && { cause }), code: 'SLUICE_HOME_UNREACHABLE' });
 }

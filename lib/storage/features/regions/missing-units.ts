@@ -185,7 +185,7 @@ export class MissingUnits {
   }
 
   tooLate(): RateLimitStoreError {
-    return new RateLimitStoreError(worldMessages.tooLate(this.timeoutMs));
+    return new RateLimitStoreError(worldMessages.tooLate(this.timeoutMs), { code: 'SLUICE_HOME_UNREACHABLE' });
   }
 }
 

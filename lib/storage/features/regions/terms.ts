@@ -46,7 +46,8 @@ export function worldTerms(options: object, location: string): WorldTerms | unde
   if (given['scope'] !== WORLD) return undefined;
   const excluded = EXCLUDED.find((option) => given[option] !== undefined && given[option] !== false);
   const other = excluded ?? (typeof given['anchor'] === 'function' ? 'anchor' : undefined);
-  if (other !== undefined) throw new RateLimitConfigError(worldMessages.excluded(location, other));
+  if (other !== undefined)
+    throw new RateLimitConfigError(worldMessages.excluded(location, other), { code: 'SLUICE_EXCLUDED_OPTIONS' });
   return { scope: WORLD };
 }
 
@@ -78,7 +79,9 @@ export function homeParameters(algorithm: Algorithm, declared: Parameters, locat
   const capability = capabilityOf(algorithm);
   if (capability === undefined) {
     const able = algorithms.namesOf((each) => capabilityOf(each) !== undefined);
-    throw new RateLimitConfigError(worldMessages.notFor(location, algorithm.name, able));
+    throw new RateLimitConfigError(worldMessages.notFor(location, algorithm.name, able), {
+      code: 'SLUICE_UNSUPPORTED_OPTION',
+    });
   }
   const lifetime = lifetimeOf(algorithm, declared);
   const parameters = capability.parameters(declared, lifetime);

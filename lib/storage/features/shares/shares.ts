@@ -84,7 +84,8 @@ export const shares: Feature<ShareTerms> = {
       calls: 'share.weight',
       by: bind(share.by, `${location}.share`, 'by'),
       metBy(name, limit) {
-        if (name === undefined) throw new RateLimitArgumentError(shareMessages.noTenant(limit.name));
+        if (name === undefined)
+          throw new RateLimitArgumentError(shareMessages.noTenant(limit.name), { code: 'SLUICE_UNSUPPORTED_CALL' });
         return { tenant: tenants.tenant(name, limit.name) };
       },
       shown: ({ tenant }: ByTenant) => tenant && { tenant: tenant.id, weight: tenant.weight },

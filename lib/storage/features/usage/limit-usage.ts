@@ -48,7 +48,9 @@ export class LimitUsage extends Bare implements LimitFeature {
   constructor({ name, recordId, algorithm }: FeaturedLimit, terms: UsageTerms, location: string) {
     super();
     if (algorithm.leases !== undefined || algorithm.adapting !== undefined) {
-      throw new RateLimitConfigError(usageMessages.notRecorded(location, algorithm.name));
+      throw new RateLimitConfigError(usageMessages.notRecorded(location, algorithm.name), {
+        code: 'SLUICE_UNSUPPORTED_OPTION',
+      });
     }
     this.limit = name;
     this.recordId = recordId;

@@ -98,7 +98,8 @@ export async function* exportOf(
 
 function recordingOf(limit: CompiledLimit): UsageRecording {
   const usage = limitUsageOf(limit);
-  if (usage === undefined) throw new RateLimitArgumentError(usageMessages.noUsage(limit.name));
+  if (usage === undefined)
+    throw new RateLimitArgumentError(usageMessages.noUsage(limit.name), { code: 'SLUICE_UNSUPPORTED_CALL' });
   return usage.recording;
 }
 

@@ -52,7 +52,8 @@ export async function unitsOf(store: ReadableStore, counter: Counter, range: Tim
     onRedis: (parts) => new RedisUsageReader(parts).units(counter, range),
     elsewhere: (own: Store) => {
       const units = ownUnitsOf(own, counter, range);
-      if (units === undefined) throw new RateLimitArgumentError(usageMessages.noStore(limit.name));
+      if (units === undefined)
+        throw new RateLimitArgumentError(usageMessages.noStore(limit.name), { code: 'SLUICE_UNSUPPORTED_CALL' });
       return units;
     },
   });
@@ -76,7 +77,8 @@ export function pagesOf(
     inMemory: (parts) => pagesInMemory(parts, limit, range, batch, limitFor),
     onRedis: (parts) => new RedisUsageReader(parts).pages(limit, range, batch, limitFor),
     elsewhere: (own: Store) => {
-      if (own.usageOf === undefined) throw new RateLimitArgumentError(usageMessages.noStore(limit.name));
+      if (own.usageOf === undefined)
+        throw new RateLimitArgumentError(usageMessages.noStore(limit.name), { code: 'SLUICE_UNSUPPORTED_CALL' });
       return own.usageOf(limit, range, batch, limitFor);
     },
   });

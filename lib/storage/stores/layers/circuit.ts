@@ -110,7 +110,10 @@ export class Circuit {
   }
 
   private broken(cause?: Error): RateLimitStoreError {
-    const error = new RateLimitStoreError(messages.storeBroken(), cause && { cause });
+    const error = new RateLimitStoreError(messages.storeBroken(), {
+      ...(cause && { cause }),
+      code: 'SLUICE_CIRCUIT_OPEN',
+    });
     error.node = this.node;
     error.slot = this.slot;
     return error;

@@ -237,7 +237,9 @@ export class MemoryStore extends DirectStore implements Store {
     const { algorithm, parameters } = counter.limit;
     if (algorithm.history === undefined) {
       return Promise.reject(
-        new RateLimitArgumentError(messages.noHistory(counter.limit.name, algorithms.withAny('history'))),
+        new RateLimitArgumentError(messages.noHistory(counter.limit.name, algorithms.withAny('history')), {
+          code: 'SLUICE_UNSUPPORTED_CALL',
+        }),
       );
     }
     return Promise.resolve(algorithm.history(parameters, this.look(counter).state));

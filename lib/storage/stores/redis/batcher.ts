@@ -214,7 +214,10 @@ export class Batcher {
 
   timeOut(call: Call): void {
     this.calls.noteSilence();
-    this.fail(call, new RateLimitStoreError(messages.storeTimeout(this.calls.timeoutMs)));
+    this.fail(
+      call,
+      new RateLimitStoreError(messages.storeTimeout(this.calls.timeoutMs), { code: 'SLUICE_STORE_TIMEOUT' }),
+    );
   }
 
   private end(call: Call): void {
@@ -233,7 +236,7 @@ export class Batcher {
     }
     this.queue.push(job);
     const { timeoutMs } = this.calls;
-    const error = new RateLimitStoreError(messages.storeTimeout(timeoutMs));
+    const error = new RateLimitStoreError(messages.storeTimeout(timeoutMs), { code: 'SLUICE_STORE_TIMEOUT' });
     setTimeout(() => job.reject(error), job.since + timeoutMs - performance.now()).unref();
   }
 }

@@ -56,11 +56,15 @@ export class ConfirmingBatcher {
     const { timeoutMs } = this;
     switch (this.batcher.awaited(job)) {
       case 'replicas':
-        return asUnconfirmed(new RateLimitStoreError(replicaMessages.unasked(timeoutMs)));
+        return asUnconfirmed(
+          new RateLimitStoreError(replicaMessages.unasked(timeoutMs), { code: 'SLUICE_NOT_REPLICATED' }),
+        );
       case 'turn':
-        return asUnconfirmed(new RateLimitStoreError(replicaMessages.notItsTurn(timeoutMs)));
+        return asUnconfirmed(
+          new RateLimitStoreError(replicaMessages.notItsTurn(timeoutMs), { code: 'SLUICE_NOT_REPLICATED' }),
+        );
       default:
-        return new RateLimitStoreError(messages.storeTimeout(timeoutMs));
+        return new RateLimitStoreError(messages.storeTimeout(timeoutMs), { code: 'SLUICE_STORE_TIMEOUT' });
     }
   }
 

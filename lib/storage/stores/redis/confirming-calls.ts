@@ -34,13 +34,19 @@ export class ConfirmingCalls extends ScriptCalls {
       const server = this.ranOn.get(program)!;
       return await withDeadline(server.wait(wanted, longestMs), this.timeoutMs);
     } catch (cause) {
-      throw asUnconfirmed(new RateLimitStoreError(replicaMessages.unasked(longestMs), { cause }));
+      throw asUnconfirmed(
+        new RateLimitStoreError(replicaMessages.unasked(longestMs), { cause, code: 'SLUICE_NOT_REPLICATED' }),
+      );
     }
   }
 
   /** The error if too few replicas have confirmed. */
   unconfirmed(confirmed: number, wanted: number): RateLimitStoreError {
-    return asUnconfirmed(new RateLimitStoreError(replicaMessages.unconfirmed(confirmed, wanted, this.longestMs)));
+    return asUnconfirmed(
+      new RateLimitStoreError(replicaMessages.unconfirmed(confirmed, wanted, this.longestMs), {
+        code: 'SLUICE_NOT_REPLICATED',
+      }),
+    );
   }
 
   /** All requests that wait for a connection share one event listener. */

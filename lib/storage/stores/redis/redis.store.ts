@@ -250,7 +250,9 @@ export class RedisStore extends DirectStore implements Store {
 
   async history(counter: Counter): Promise<WindowCount[]> {
     if (counter.limit.algorithm.history === undefined) {
-      throw new RateLimitArgumentError(messages.noHistory(counter.limit.name, algorithms.withAny('history')));
+      throw new RateLimitArgumentError(messages.noHistory(counter.limit.name, algorithms.withAny('history')), {
+        code: 'SLUICE_UNSUPPORTED_CALL',
+      });
     }
     return this.send(
       counter,

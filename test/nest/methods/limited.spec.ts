@@ -23,7 +23,7 @@ import {
   type RateLimitModuleOptions,
   RateLimitTimeoutError,
 } from '../../../lib/index.js';
-import { Limited } from '../../../lib/integrations/methods/index.js';
+import { Limited } from '../../../lib/index.js';
 import { createTestingStore, RateLimitTesting, TestClock } from '../../../lib/testing/index.js';
 
 interface User {

@@ -7,8 +7,7 @@ import { LimitRegistry } from '../../app/rules/limit-registry.js';
 import { writtenName } from '../../app/rules/namespaces.js';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { methodMessages } from '../../engine/errors/messages/methods.js';
-import { addProvider } from '../../nest/rate-limit.module.js';
-import { LimiterService } from '../../nest/limiter.service.js';
+import { LimiterService } from '../limiter.service.js';
 import { ALL_CALLS, type LimitedMethodSite } from './limited-method.js';
 
 /** The property of an instance that has the limits of its app. A `WeakMap` would miss proxies of the instance. */
@@ -16,6 +15,8 @@ const CALLS = Symbol('nestjs-sluice:LimitedCalls');
 
 /** The methods of a prototype that are limited. */
 const sites = new WeakMap<object, LimitedMethodSite[]>();
+/** True once any class has a limited method. */
+let isUsed = false;
 
 /** The apps of this process, until they close. */
 const running = new Set<LimitedCalls>();
@@ -34,6 +35,7 @@ export class LimitedCalls implements OnModuleInit, OnModuleDestroy {
 
   /** Called by Nest: refuses limits that no call could be checked against. Throws `RateLimitConfigError`. */
   onModuleInit(): void {
+    if (!isUsed) return;
     for (const { providers, controllers, injectables } of this.modules.values()) {
       for (const wrapper of [...providers.values(), ...controllers.values(), ...injectables.values()]) {
         const instance: unknown =
@@ -75,10 +77,10 @@ export class LimitedCalls implements OnModuleInit, OnModuleDestroy {
     return service.ofRule(rule);
   }
 }
-addProvider(LimitedCalls);
 
 /** Records a limited method of a prototype. */
 export function addSite(prototype: object, site: LimitedMethodSite): void {
+  isUsed = true;
   const known = sites.get(prototype);
   if (known === undefined) sites.set(prototype, [site]);
   else known.push(site);

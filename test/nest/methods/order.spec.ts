@@ -4,7 +4,7 @@ import { Injectable, type Type } from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
 import fc from 'fast-check';
 import { type LimitDefinition, RateLimitModule } from '../../../lib/index.js';
-import { Limited } from '../../../lib/integrations/methods/index.js';
+import { Limited } from '../../../lib/index.js';
 import { propertyRuns } from '../../support/limits/property-runs.js';
 
 interface Call {

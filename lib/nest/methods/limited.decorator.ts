@@ -46,7 +46,8 @@ export function Limited(
     const method: unknown = descriptor?.value;
     if (typeof method !== 'function') throw new RateLimitConfigError(methodMessages.noMethod(location, method));
     const isLimit = typeof limit === 'string' ? limit !== '' : typeof limit === 'object' && limit !== null;
-    if (!isLimit) throw new RateLimitConfigError(askMessages.noLimits(location, limit));
+    if (!isLimit)
+      throw new RateLimitConfigError(askMessages.noLimits(location, limit), { code: 'SLUICE_INVALID_LIMIT' });
     const site = new LimitedMethodSite(location, type.name, String(name), limit, readLimitedOptions(options, location));
     addSite(target, site);
     if (!injected.has(target)) {

@@ -54,4 +54,7 @@ export type SkippedDecorator<Method extends LimitedMethod> = <M extends Method>(
 export type MayReturnUndefined<M extends LimitedMethod> =
   undefined extends Awaited<ReturnType<M>>
     ? unknown
-    : { readonly "return type: add undefined, for calls that onLimit: 'skip' skips": never };
+    : {
+        /** No method has this property, so the compiler shows its name as the error. */
+        readonly "return type: add undefined, for calls that onLimit: 'skip' skips": never;
+      };
