@@ -114,7 +114,13 @@ const GROUPS: readonly Group[] = [
   {
     text: 'Internals',
     part: 'internals',
-    items: ['docs/architecture.md', 'docs/regions-protocol.md', 'CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md'],
+    items: [
+      'docs/architecture.md',
+      'docs/internals/regions-protocol.md',
+      'CONTRIBUTING.md',
+      'SECURITY.md',
+      'CHANGELOG.md',
+    ],
     rest: /^(?!docs\/decisions\/)/,
   },
   {

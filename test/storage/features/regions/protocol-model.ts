@@ -1,5 +1,5 @@
 /**
- * The protocol of limits over several regions (docs/regions-protocol.md) as pure functions of plain values: what the servers of the regions
+ * The protocol of limits over several regions (docs/internals/regions-protocol.md) as pure functions of plain values: what the servers of the regions
  * and of the home keep, and what each step makes of it. Times are those of an argument, in any unit.
  */
 
