@@ -12,6 +12,8 @@ export default {
     'lib/testing/store/index.ts',
     'lib/integrations/mcp/index.ts',
     'lib/integrations/ai/index.ts',
+    'lib/integrations/throttler-storage/index.ts',
+    'lib/integrations/client/index.ts',
   ],
   tsconfig: 'tsconfig.build.json',
   skipErrorChecking: true,

@@ -15,6 +15,8 @@ export const sourceOf = (entry) => {
   return districts.find((path) => existsSync(join(ROOT, `${path}.js`)));
 };
 export const CORE = 'index';
+/** The entry point for browsers: one file, without the core. */
+export const CLIENT = 'client/index';
 export const PROGRAM = 'cli/main';
 export const INSTALLED = Object.keys({ ...MANIFEST.dependencies, ...MANIFEST.peerDependencies });
 export const OPTIONAL = new Set(Object.keys(MANIFEST.peerDependenciesMeta));

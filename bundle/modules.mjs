@@ -1,7 +1,7 @@
 /** Bundles the modules of build/, and turns them into each format. */
 import { basename, join, posix, relative, sep } from 'node:path';
 import { build, transform } from 'esbuild';
-import { CORE, ENTRIES, INSTALLED, PROGRAM, ROOT, TARGET } from './manifest.mjs';
+import { CLIENT, CORE, ENTRIES, INSTALLED, PROGRAM, ROOT, sourceOf, TARGET } from './manifest.mjs';
 import { coreInOneFile, longTextsInPieces, namesOfStores, PIECES, shortPackages } from './plugins.mjs';
 
 /** Without indentation the two formats are small enough to carry. Lines stay short enough to be shown with an error. */
@@ -13,7 +13,10 @@ export async function bundledModules() {
     ...TARGET,
     absWorkingDir: ROOT,
     entryPoints: [
-      ...ENTRIES.map((entry) => ({ in: entry === CORE ? 'core' : `entry:${entry}`, out: entry })),
+      ...ENTRIES.filter((entry) => entry !== CLIENT).map((entry) => ({
+        in: entry === CORE ? 'core' : `entry:${entry}`,
+        out: entry,
+      })),
       { in: `build/${PROGRAM}.js`, out: PROGRAM },
       ...[...PIECES.keys()].map((name) => ({ in: `piece:${name}`, out: `pieces/${name}` })),
     ],
@@ -41,8 +44,24 @@ export async function bundledModules() {
       { text: renamed(text), imports: imports.map((one) => renamed(posix.relative('dist', one.path))) },
     ];
   });
+  outputs.push([`${CLIENT}.js`, { text: await clientModule(), imports: [] }]);
   const packages = Object.keys(metafile.inputs).flatMap((path) => packageOf(path) ?? []);
   return { modules: new Map(outputs), bundled: new Set(packages) };
+}
+
+/** Browsers load one file, and no other entry point loads one more because it shares a file with the client. */
+async function clientModule() {
+  const { outputFiles } = await build({
+    ...TARGET,
+    absWorkingDir: ROOT,
+    entryPoints: [`${sourceOf(CLIENT)}.js`],
+    write: false,
+    bundle: true,
+    platform: 'browser',
+    format: 'esm',
+    logLevel: 'warning',
+  });
+  return outputFiles[0].text;
 }
 
 /** Names of shared files for stack traces: a command, or the folder that most of a file is from. */

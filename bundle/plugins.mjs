@@ -1,6 +1,6 @@
 /** How the sources differ from what is bundled. */
 import { readFileSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { brotliCompressSync } from 'node:zlib';
 import { transform } from 'esbuild';
 import { CORE, ROOT, sourceOf, TARGET } from './manifest.mjs';
@@ -36,6 +36,14 @@ export const coreInOneFile = {
     ]) {
       onResolve({ filter }, ({ kind }) => (kind === 'dynamic-import' ? { path, namespace: 'entry' } : undefined));
     }
+    // The program has a list of routes of its own: one shared with the helpers for tests would be one more file of theirs.
+    onResolve({ filter: /\/route-list\.js$/ }, ({ kind, path, resolveDir }) =>
+      kind === 'dynamic-import' ? { path: join(resolveDir, path), namespace: 'copy' } : undefined,
+    );
+    onLoad({ filter: /./, namespace: 'copy' }, ({ path }) => ({
+      contents: `${readFileSync(path, 'utf8')}\nimport 'core';`,
+      resolveDir: dirname(path),
+    }));
   },
 };
 

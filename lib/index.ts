@@ -37,7 +37,7 @@ export type {
 } from './nest/methods/limited-options.js';
 export { RateLimitDecision } from './nest/decorators/rate-limit-decision.decorator.js';
 export { RateLimit } from './nest/decorators/rate-limit.decorator.js';
-export { SkipRateLimit } from './nest/decorators/skip-rate-limit.decorator.js';
+export { type SkipReason, SkipRateLimit } from './nest/decorators/skip-rate-limit.decorator.js';
 export type {
   AddressEntry,
   ConfiguredListEntry,

@@ -24,6 +24,10 @@ const modules = [
     target: 'lib/storage/features/shares/tenants-script.generated.ts',
     constants: { TENANTS_SCRIPT: read('console-tenants.lua') },
   },
+  {
+    target: 'lib/integrations/throttler-storage/hits-script.generated.ts',
+    constants: { HITS_SCRIPT: read('throttler-hits.lua') },
+  },
 ];
 
 for (const { target, constants, script } of modules) {

@@ -1,5 +1,5 @@
 /** Decisions a second, by store and by load. */
-import { ours, oursBare, oursLeased, oursWith } from '../contenders/ours.mjs';
+import { ours, oursBare, oursLeased, ourThrottlerStorage, oursWith } from '../contenders/ours.mjs';
 import {
   emptyScript,
   increment,
@@ -14,7 +14,7 @@ import { rateBars } from '../report/chart.mjs';
 import { capital, micros, table, thousands } from '../report/format.mjs';
 
 const PEERS = [ours, throttler, rateLimiterFlexible, rateLimitRedis];
-const ALL = [...PEERS, oursBare, increment, emptyScript];
+const ALL = [...PEERS, ourThrottlerStorage, oursBare, increment, emptyScript];
 
 const ALGORITHMS = ['gcra', 'token-bucket', 'fixed-window', 'sliding-window', 'leaky-bucket'];
 

@@ -3,6 +3,8 @@ import 'reflect-metadata';
 import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { LimiterService, RateLimitModule } from 'nestjs-sluice';
+import { SluiceThrottlerStorage } from 'nestjs-sluice/throttler-storage';
+import { inTurn } from './combine.mjs';
 
 /** What an app can do without: nothing is measured or remembered, and a failing store fails the check. */
 const BARE = { telemetry: false, refusalCache: false, onStoreError: 'deny' };
@@ -126,3 +128,17 @@ export const oursAtOnce = {
 
 /** Ours with another algorithm. */
 export const oursWith = (name, limit) => ({ name, unlimited: true, make: (url) => ours.make(url, [limit]) });
+
+/** Our storage for throttler's guard, which asks it for one limit after the other. */
+export const ourThrottlerStorage = {
+  name: 'SluiceThrottlerStorage of nestjs-sluice',
+  async make(url, limits, combine = inTurn) {
+    const storage = new SluiceThrottlerStorage({ redis: typeof url === 'string' ? url : { nodes: url.nodes } });
+    await storage.onModuleInit();
+    const checks = limits.map(({ rate, intervalMs }, index) => async (key) => {
+      const { isBlocked } = await storage.increment(`t:${key}`, intervalMs, rate, intervalMs, `limit-${index}`);
+      return !isBlocked;
+    });
+    return { check: combine(checks), close: () => storage.close() };
+  },
+};

@@ -32,6 +32,7 @@ const COMMANDS: ReadonlyMap<string, Listed> = new Map(
       load: async () => (await import('./simulate/simulate.command.js')).simulateCommand,
     },
     explain: { summary: 'Explains which limits apply to a request, and why', load: ofApps('explainCommand') },
+    routes: { summary: 'Lists the routes of an app with their limits', load: ofApps('routesCommand') },
     console: { summary: "Serves an app's console without the app", load: ofApps('consoleCommand') },
     migrate: {
       summary: 'Converts an app from @nestjs/throttler or rate-limiter-flexible',

@@ -74,15 +74,16 @@ function reportSlot(news: SlotReport): void {
  * Connects, or uses the app's own connection, or a copy of it if that would resend commands. Throws `RateLimitConfigError` if it cannot be
  * used.
  */
-async function connectionTo(
+export async function connectionTo(
   redis: RateLimitModuleOptions['redis'],
   timeoutMs: number,
+  location = 'RateLimitModule',
 ): Promise<Connection | undefined> {
   if (redis === undefined) return undefined;
   const isGiven = isClient(redis);
   const made = connectionOf(isGiven ? redis : await createClient(redis, timeoutMs));
   if (isGiven && isUnopened(made))
-    throw new RateLimitConfigError(redisMessages.notOpen('RateLimitModule'), { code: 'SLUICE_INVALID_REDIS' });
+    throw new RateLimitConfigError(redisMessages.notOpen(location), { code: 'SLUICE_INVALID_REDIS' });
   const connection = (isGiven ? ownCopy(made, timeoutMs) : undefined) ?? made;
   if (isGiven && resends(connection)) moduleLogger.warn(messages.resends());
   if (missesFailovers(connection)) moduleLogger.warn(messages.missesFailovers());
@@ -90,7 +91,7 @@ async function connectionTo(
 }
 
 /** Returns true if the library closes a connection. The app's own connection stays open. */
-function isOwn(connection: Connection | undefined, given: RateLimitModuleOptions['redis']): boolean {
+export function isOwn(connection: Connection | undefined, given: RateLimitModuleOptions['redis']): boolean {
   return !isClient(given) || connection !== connectionOf(given);
 }
 

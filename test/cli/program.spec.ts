@@ -12,7 +12,7 @@ const manifest = JSON.parse(readFileSync(join(PACKAGE_FOLDER, 'package.json'), '
 };
 
 const COMMANDS =
-  'init, check, simulate, explain, console, migrate, block, unblock, reset, deny, allow, unlist, rates, call';
+  'init, check, simulate, explain, routes, console, migrate, block, unblock, reset, deny, allow, unlist, rates, call';
 
 beforeAll(() => ensureBuilt(), 120_000);
 
@@ -70,6 +70,7 @@ describe('the compiled files', () => {
       'keys/key.commands',
       'lists/list.commands',
       'rates/rates.command',
+      'routes/routes.command',
     ].map((file) => normalize(`cli/${file}.js`));
     expect([...filesOf('cli/main.js')]).toEqual(expect.arrayContaining(asks));
     expect([...new Set(entries.flatMap((entry) => packagesOf(entry, new Set(asks))))].toSorted()).toEqual([

@@ -214,7 +214,7 @@ describe('moving over from @nestjs/throttler', () => {
     expect(await statuses(2)).toEqual([200, 429]);
   });
 
-  rows.tried('forRootAsync(…) beside @UseGuards(ThrottlerGuard)', async () => {
+  rows.tried('forRootAsync(…) with @UseGuards(ThrottlerGuard)', async () => {
     const { statuses } = bound(
       await start({
         imports: [RateLimitModule.forRootAsync({ guard: false, useFactory: () => ({ limits }) })],

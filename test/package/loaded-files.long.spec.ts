@@ -27,6 +27,7 @@ const ENTRIES = [
   ['store/index.js', 14, []],
   ['mcp/index.js', 14, []],
   ['ai/index.js', 14, []],
+  ['throttler-storage/index.js', 14, []],
 ] as const;
 /** What only some apps use is loaded when it is used. */
 const LATER = [
@@ -52,6 +53,15 @@ describe.each(['', 'cjs/'])('the files of dist/%s', (format) => {
       expect(files.filter((file) => /\bcli\b|\.command\./.test(file))).toEqual([]);
     },
   );
+
+  it('client/index.js is one file that loads nothing, so browsers can', () => {
+    expect(loadedWith(`${format}client/index.js`)).toEqual({
+      files: [`${format}client/index.js`],
+      packages: [],
+      later: [],
+      filesLater: [],
+    });
+  });
 });
 
 // A bundle as an ES module has no `require`.
@@ -78,7 +88,9 @@ describe('the program', () => {
   it.each(COMMANDS)('loads nothing of Nest with %s', (command) => {
     const { packages, filesLater } = loadedWith(command);
     expect(packages).toEqual([]);
-    expect(filesLater).toEqual(command === OF_APPS ? ['shared/in-regions.js', 'shared/observer-app.js'] : []);
+    expect(filesLater).toEqual(
+      command === OF_APPS ? ['shared/in-regions.js', 'shared/observer-app.js', 'shared/route-list.js'] : [],
+    );
   });
 });
 

@@ -66,7 +66,14 @@ const fragments = [
 ];
 
 /** What `lua/embed.mjs` takes as it is, beside the composed script. */
-const scriptsOfTheirOwn = ['console-fold', 'console-tenants', 'overrides', 'region-home', 'region-index'];
+const scriptsOfTheirOwn = [
+  'console-fold',
+  'console-tenants',
+  'overrides',
+  'region-home',
+  'region-index',
+  'throttler-hits',
+];
 
 /** The names that the first lines of a fragment list. */
 function listed(source: string, title: 'Uses' | 'Leaves'): string[] {

@@ -5,6 +5,8 @@ import type { LimitSpec } from '../config/limits-by-request.js';
 export interface Declared {
   readonly specs: readonly LimitSpec[];
   readonly skips: 'all' | readonly string[];
+  /** Why limits are skipped, if that was given. */
+  readonly because?: string | undefined;
 }
 
 const DECLARED = 'nestjs-sluice:declared';

@@ -110,7 +110,7 @@ export class StartUpCheck {
       .map(({ name }) => `${classNameOf(type)}.${name}`);
   }
 
-  /** The fields of GraphQL types that declare limits. */
+  /** The fields of GraphQL types with limits. */
   private fields({ type, methods }: DeclaredClass): string[] {
     return methods
       .filter(({ handler, declared }) => declared.specs.length > 0 && resolvesField(type, handler))

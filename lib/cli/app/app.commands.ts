@@ -5,3 +5,4 @@ export { explainCommand } from '../explain/explain.command.js';
 export { blockCommand, resetCommand, unblockCommand } from '../keys/key.commands.js';
 export { allowCommand, denyCommand, unlistCommand } from '../lists/list.commands.js';
 export { ratesCommand } from '../rates/rates.command.js';
+export { routesCommand } from '../routes/routes.command.js';

@@ -150,7 +150,7 @@ async function start(
 }
 
 /** Found by name: an app may have loaded the package as a CommonJS module, while this program is an ES module. */
-function providedBy(app: INestApplicationContext, container: typeof ModulesContainer, name: string): unknown {
+export function providedBy(app: INestApplicationContext, container: typeof ModulesContainer, name: string): unknown {
   for (const { providers } of app.get(container).values()) {
     for (const [token, { instance }] of providers) {
       const known = typeof token === 'symbol' ? token.description : typeof token === 'function' ? token.name : token;
@@ -161,7 +161,7 @@ function providedBy(app: INestApplicationContext, container: typeof ModulesConta
 }
 
 /** The app's own Nest, if it is not the one of this package. */
-async function coreOf(path: string): Promise<NestCore> {
+export async function coreOf(path: string): Promise<NestCore> {
   try {
     const own = createRequire(path).resolve('@nestjs/core');
     return (await import(pathToFileURL(own).href)) as NestCore;
@@ -170,7 +170,7 @@ async function coreOf(path: string): Promise<NestCore> {
   }
 }
 
-async function exportsOf(path: string, file: string): Promise<Record<string, unknown>> {
+export async function exportsOf(path: string, file: string): Promise<Record<string, unknown>> {
   try {
     const { default: own, ...named } = (await import(pathToFileURL(path).href)) as Record<string, unknown>;
     // The exports of a CommonJS module that static analysis does not find.
@@ -181,7 +181,7 @@ async function exportsOf(path: string, file: string): Promise<Record<string, unk
   }
 }
 
-function moduleOf(exported: Record<string, unknown>, className: string | undefined): Type | undefined {
+export function moduleOf(exported: Record<string, unknown>, className: string | undefined): Type | undefined {
   if (className !== undefined) return isClass(exported[className]) ? exported[className] : undefined;
   const classes = Object.values(exported).filter(isClass);
   const named = exported['AppModule'];
@@ -189,6 +189,6 @@ function moduleOf(exported: Record<string, unknown>, className: string | undefin
   return classes.length === 1 ? classes[0] : undefined;
 }
 
-function isClass(value: unknown): value is Type {
+export function isClass(value: unknown): value is Type {
   return typeof value === 'function' && typeof value.prototype === 'object';
 }

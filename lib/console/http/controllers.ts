@@ -103,7 +103,7 @@ function controllerOf(name: string, role: RouteRole, path: string, guards: reado
   Object.defineProperty(ConsoleController, 'name', { value: name });
   applyDecorators(
     Controller({ path, version: VERSION_NEUTRAL }),
-    SkipRateLimit(),
+    SkipRateLimit({ because: 'it answers operators only' }),
     UseFilters(ConsoleProblemFilter),
     UseGuards(ConsoleRequestGuard, ...guards),
   )(ConsoleController);

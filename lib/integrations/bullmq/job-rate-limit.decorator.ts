@@ -2,6 +2,7 @@ import { Inject } from '@nestjs/common';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { bullmqMessages } from '../../engine/errors/messages/bullmq.js';
 import { LimiterService } from '../../nest/limiter.service.js';
+import type { LimitDefinition } from '../../app/config/limit-definition.js';
 import { listedLimits } from '../../app/limiter/limit-checks.js';
 import { JobLimits } from './job-limits.js';
 import type { JobLimitOptions, JobLimitsOption } from './job-limit-options.js';
@@ -12,6 +13,8 @@ import { readJobOptions } from './read-job-options.js';
 const SERVICE = Symbol('nestjs-sluice:LimiterService');
 /** The metadata key of the limits of a processor's jobs. */
 const LIMITS = Symbol('nestjs-sluice:JobLimits');
+/** The metadata key of the names of these limits, for lists of routes. */
+const JOB_LIMITS = 'nestjs-sluice:job-limits';
 
 interface LimitedHost {
   [SERVICE]?: LimiterService;
@@ -41,6 +44,7 @@ export function JobRateLimit<J extends LimitedJob = AnyJob>(
   return (target) => {
     const location = `@JobRateLimit of ${target.name}`;
     const given = listedLimits(limits, location);
+    Reflect.defineMetadata(JOB_LIMITS, given.map(nameOf), target);
     const settings = readJobOptions<LimitedJob>(options, location);
     const host = target.prototype as LimitedHost;
     const { process, onModuleInit } = host;
@@ -75,4 +79,8 @@ export function jobLimitsOf<J extends LimitedJob = AnyJob>(processor: object): J
   const { [LIMITS]: find } = processor as LimitedHost;
   if (find === undefined) throw new RateLimitConfigError(bullmqMessages.notLimited(processor));
   return find(processor);
+}
+
+function nameOf(limit: string | LimitDefinition): string {
+  return typeof limit === 'string' ? limit : (limit.name ?? limit.algo);
 }

@@ -10,7 +10,7 @@ export type {
   UpstreamReport,
   UpstreamResponse,
   ResponseHeaders,
-} from './headers/upstream-report.js';
+} from '../../engine/limit-headers/upstream-report.js';
 export type {
   BodyParser,
   FetchOptions,

@@ -5,7 +5,7 @@ import type { CheckEntry } from '../../engine/limits/counter.js';
 import type { LimitAsk } from '../../app/limiter/limit-checks.js';
 import type { WaitOptions } from '../../app/waiting/waiting-call.js';
 import { type ReadReport, readUpstream } from './headers/read-upstream.js';
-import type { UpstreamResponse } from './headers/upstream-report.js';
+import type { UpstreamResponse } from '../../engine/limit-headers/upstream-report.js';
 import type { OutboundRule } from './learning/learned-rule.js';
 import type { Learner } from './learning/learner.js';
 import { Permit, type PermitStores } from './permit.js';

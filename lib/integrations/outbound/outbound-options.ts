@@ -1,6 +1,6 @@
 import type { Duration } from '../../engine/options/values.js';
 import type { LimitDefinition } from '../../app/config/limit-definition.js';
-import type { UpstreamParser } from './headers/upstream-report.js';
+import type { UpstreamParser } from '../../engine/limit-headers/upstream-report.js';
 import type { UpstreamName } from './headers/upstreams.js';
 
 /**

@@ -4,7 +4,7 @@ import { isRecord } from '../../app/config/option-checks.js';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { isCost } from '../../engine/limits/arguments.js';
-import type { UpstreamParser } from './headers/upstream-report.js';
+import type { UpstreamParser } from '../../engine/limit-headers/upstream-report.js';
 import { parseUpstream, type Upstream, type UpstreamName, upstreams } from './headers/upstreams.js';
 import type { OutboundOptions } from './outbound-options.js';
 

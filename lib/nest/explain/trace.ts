@@ -53,7 +53,8 @@ export function trace(
   return { inForce: rules.map((rule) => traced.get(rule) ?? ofNamed(rule)), leftOut };
 }
 
-function skipOf({ location, skips }: DeclarationSite): string {
+/** A `@SkipRateLimit`, as users write it. */
+export function skipOf({ location, skips }: DeclarationSite): string {
   const names = skips === 'all' ? '' : skips.map((name) => `'${name}'`).join(', ');
   return location.replace('@RateLimit', `@SkipRateLimit(${names})`);
 }

@@ -1,6 +1,6 @@
 import type { Duration } from '../../engine/options/values.js';
 
-/** What happens to a call that exceeds the limit. */
+/** The outcome of a call that exceeds the limit. */
 export type OnLimit = 'throw' | 'wait' | 'skip';
 
 /** A method that can have a limit: it returns a promise, since a limit may have to be read from Redis. */
@@ -20,7 +20,7 @@ export interface LimitedOptions<Method extends LimitedMethod = LimitedMethod> {
    */
   cost?: number | ((...args: Parameters<Method>) => number) | undefined;
   /**
-   * What happens to a call that exceeds the limit. `'throw'` rejects with `RateLimitExceededException`. `'wait'` runs the method
+   * The outcome of a call that exceeds the limit. `'throw'` rejects with `RateLimitExceededException`. `'wait'` runs the method
    * when it has its turn, in the order of the calls of this process for the key. `'skip'` resolves to `undefined`. With `'throw'`
    * and `'skip'` the method doesn't run.
    * @default 'throw'

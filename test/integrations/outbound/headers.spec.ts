@@ -1,8 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { type Item, parseDictionary, parseList, Token } from 'structured-headers';
 import { parseUpstream, type UpstreamResponse, upstreams } from '../../../lib/integrations/outbound/index.js';
-import { rateLimitFields } from '../../../lib/integrations/outbound/headers/rate-limit-fields.js';
-import { resetAfterMs, retryAfterMs } from '../../../lib/integrations/outbound/headers/reset-time.js';
-import { xRateLimitFields } from '../../../lib/integrations/outbound/headers/x-rate-limit.js';
+import { rateLimitFields } from '../../../lib/engine/limit-headers/rate-limit-fields.js';
+import { resetAfterMs, retryAfterMs } from '../../../lib/engine/limit-headers/reset-time.js';
+import { dictionaryOf, itemsOf } from '../../../lib/engine/limit-headers/structured-fields.js';
+import { xRateLimitFields } from '../../../lib/engine/limit-headers/x-rate-limit.js';
 
 const NOW = Date.UTC(2026, 0, 2, 3, 4, 5);
 const HOUR = 3_600_000;
@@ -123,6 +126,167 @@ describe('Retry-After', () => {
     [{}, undefined],
   ])('%j is %p ms', (headers, ms) => {
     expect(retryAfterMs(response(headers as unknown as Record<string, string>, 429))).toBe(ms);
+  });
+});
+
+/** The examples of the appendices of draft 11, by their headings. */
+const EXAMPLES: [heading: string, fields: string, limits: object[]][] = [
+  ['no policy', '"default";r=0;t=50', [{ name: 'default', remaining: 0, resetAfterMs: 50_000 }]],
+  ['no policy, later', '"default";r=0;t=48', [{ name: 'default', remaining: 0, resetAfterMs: 48_000 }]],
+  [
+    'the tightest of several policies',
+    '"dayLimit";r=100;t=36000',
+    [{ name: 'dayLimit', remaining: 100, resetAfterMs: 10 * HOUR }],
+  ],
+  [
+    'limited concurrency',
+    '"basic";r=60;t=58 / "basic";q=100;w=60',
+    [{ name: 'basic', quota: 100, remaining: 60, resetAfterMs: 58_000, windowMs: 60_000 }],
+  ],
+  [
+    'limited concurrency, later',
+    '"basic";r=20;t=56 / "basic";q=100;w=60',
+    [{ name: 'basic', quota: 100, remaining: 20, resetAfterMs: 56_000, windowMs: 60_000 }],
+  ],
+  ['a rejection', '"default";r=0;t=5', [{ name: 'default', remaining: 0, resetAfterMs: 5000 }]],
+  [
+    'a window',
+    '"fixedwindow";r=99;t=50 / "fixedwindow";q=100;w=60',
+    [{ name: 'fixedwindow', quota: 100, remaining: 99, resetAfterMs: 50_000, windowMs: 60_000 }],
+  ],
+  [
+    'a dynamic limit',
+    '"dynamic";r=9;t=50 / "dynamic";q=100;w=60',
+    [{ name: 'dynamic', quota: 100, remaining: 9, resetAfterMs: 50_000, windowMs: 60_000 }],
+  ],
+  [
+    'a limit that was lowered',
+    '"dynamic";r=0;t=20 / "dynamic";q=15;w=20',
+    [{ name: 'dynamic', quota: 15, remaining: 0, resetAfterMs: 20_000, windowMs: 20_000 }],
+  ],
+  [
+    'a rejection with units left',
+    '"dynamic";r=15;t=40 / "dynamic";q=100;w=60',
+    [{ name: 'dynamic', quota: 100, remaining: 15, resetAfterMs: 40_000, windowMs: 60_000 }],
+  ],
+  ['nothing about what is left', 'quota;t=1 / quota;q=100;w=1', []],
+  ['nothing about what is left or the window', 'quota;t=1 / quota;q=10', []],
+  [
+    'several windows',
+    '"day";r=100;t=36000 / "hour";q=1000;w=3600, "day";q=5000;w=86400',
+    [{ name: 'day', quota: 5000, remaining: 100, resetAfterMs: 10 * HOUR, windowMs: 24 * HOUR }],
+  ],
+  ['no space after the name', '"default";r=50;t=60', [{ name: 'default', remaining: 50, resetAfterMs: 60_000 }]],
+  [
+    'parameters of a server',
+    '"sliding";r=50;t=44 / "sliding";q=100;w=60;burst=1000, "fixed";q=5000;w=3600;burst=0',
+    [{ name: 'sliding', quota: 100, remaining: 50, resetAfterMs: 44_000, windowMs: 60_000 }],
+  ],
+  [
+    'the quota in both fields',
+    '"sliding";q=12;r=6;t=1 / "sliding";q=12;w=1',
+    [{ name: 'sliding', quota: 12, remaining: 6, resetAfterMs: 1000, windowMs: 1000 }],
+  ],
+  [
+    'the quota in both fields, later',
+    '"sliding";q=12;r=1;t=1 / "sliding";q=12;w=1',
+    [{ name: 'sliding', quota: 12, remaining: 1, resetAfterMs: 1000, windowMs: 1000 }],
+  ],
+  [
+    'the names of draft 12',
+    '"burst";a=80;w=45;c=2 / "burst";q=100;w=60',
+    [{ name: 'burst', quota: 100, remaining: 80, resetAfterMs: 45_000, windowMs: 60_000 }],
+  ],
+];
+
+it.each(EXAMPLES)('reads the example with %s', (_heading, fields, limits) => {
+  const [state = '', policy = ''] = fields.split(' / ');
+  const headers = { RateLimit: state, ...(policy !== '' && { 'RateLimit-Policy': policy }) };
+  expect(rateLimitFields(response(headers))).toEqual(limits);
+});
+
+describe('structured fields', () => {
+  const key = fc.stringMatching(/^[a-z*][a-z0-9_.*-]{0,3}$/);
+  const bare = fc.oneof(
+    fc.integer({ min: -1e15, max: 1e15 }).map(String),
+    fc.double({ min: -1000, max: 1000, noNaN: true }).map((value) => value.toFixed(3)),
+    fc.stringMatching(/^[ !#-[\]-~]{0,5}$/).map((text) => `"${text}"`),
+    fc.constantFrom(
+      '"a\\"b"',
+      '"\\\\"',
+      '"\\a"',
+      ':YQ==:',
+      ':a b:',
+      '?1',
+      '?2',
+      '%"a%c3%bc"',
+      '%"%zz"',
+      '1.',
+      '.5',
+      '1.2345',
+      '--1',
+    ),
+    fc.stringMatching(/^[A-Za-z*][\w!#$%&'*+.^`|~:/-]{0,4}$/),
+  );
+  const parameters = fc
+    .array(fc.tuple(fc.constantFrom(';', '; ', ' ;'), key, fc.constantFrom('', '=', '= '), bare), { maxLength: 3 })
+    .map((all) =>
+      all.map(([mark, name, equals, value]) => `${mark}${name}${equals}${equals === '' ? '' : value}`).join(''),
+    );
+  const item = fc.tuple(bare, parameters).map((parts) => parts.join(''));
+  const inner = fc.array(item, { maxLength: 2 }).map((items) => `(${items.join(' ')})`);
+  const member = fc.oneof(
+    { weight: 5, arbitrary: item },
+    inner,
+    fc.tuple(key, fc.constant('='), item).map((parts) => parts.join('')),
+  );
+  const comma = fc.constantFrom(',', ', ', ' ,\t', ' ');
+  const text = fc.array(fc.tuple(member, comma), { minLength: 1, maxLength: 3 }).chain((members) =>
+    fc.boolean().map((isCut) =>
+      members
+        .flat()
+        .slice(0, isCut ? -1 : undefined)
+        .join(''),
+    ),
+  );
+
+  const plain = (value: unknown) =>
+    value instanceof Token
+      ? { token: value.toString() }
+      : typeof value === 'number' || typeof value === 'string'
+        ? value
+        : undefined;
+  const attempt = <T>(read: () => T): T | undefined => {
+    try {
+      return read();
+    } catch {
+      return undefined;
+    }
+  };
+
+  // Except for dates, behind which that parser accepts nothing.
+  it('are read as a full parser reads them', () => {
+    let lists = 0;
+    const property = fc.property(
+      fc.oneof({ weight: 9, arbitrary: text }, fc.string({ unit: 'binary-ascii' })),
+      (field) => {
+        const list = attempt(() => parseList(field));
+        if (list !== undefined) lists++;
+        const items = list?.filter((each): each is Item => !Array.isArray(each[0]));
+        expect(itemsOf(field)).toEqual(
+          (items ?? []).map(([value, parameters]) => ({
+            value: plain(value),
+            parameters: new Map([...parameters].map(([name, each]) => [name, plain(each)])),
+          })),
+        );
+        const dictionary = attempt(() => parseDictionary(field)) ?? new Map<string, [unknown]>();
+        expect(dictionaryOf(field)).toEqual(
+          new Map([...dictionary].map(([name, [value]]) => [name, Array.isArray(value) ? undefined : plain(value)])),
+        );
+      },
+    );
+    fc.assert(property, { numRuns: 2000 });
+    expect(lists).toBeGreaterThan(100);
   });
 });
 

@@ -151,6 +151,11 @@ export const messages = {
   wrongMode: (variable: string, received: string) =>
     wrongInput(`environment variable ${variable}`, "'shadow', 'enforce' or no value", received),
   shadowMode: () => 'RATE_LIMIT_MODE is shadow: every limit counts and reports, but none rejects or delays requests',
+  unlimitedRoutes: (routes: readonly string[], all: number) =>
+    `expected a limit on each route, found none on ${routes.length} of ${counted(all, 'route')}:\n${routes.map((route) => `  ${route}\n`).join('')}` +
+    "Add @RateLimit, a limit to the module's 'limits', or @SkipRateLimit({ because: '…' })",
+  wrongReason: (received: unknown) =>
+    wrongInput('@SkipRateLimit.because', 'the reason as a text that is not empty', received),
   skipsNothing: (location: string, name: unknown, known: readonly string[]) =>
     wrongInput(location, `a limit that applies there (${known.length > 0 ? quotedList(known) : 'none does'})`, name) +
     (typeof name === 'string'

@@ -26,7 +26,9 @@ export { priorityMessages } from './priority.js'; // `priority` and `reserveFor`
 export { redisMessages } from './redis.js'; // unusable Redis connections
 export { regionMessages } from './regions.js'; // `regions`, and their home region
 export { replicaMessages } from './replica.js'; // `replicas`
+export { routeMessages } from './routes.js'; // routes without a limit
 export { socketMessages } from './sockets.js'; // WebSockets: handshakes, connections, frames
+export { throttlerStorageMessages } from './throttler-storage.js'; // the storage for @nestjs/throttler
 export { upToMessages } from './up-to.js'; // `upTo`
 export { waitMessages } from './wait.js'; // calls that wait for units
 export { withinMessages } from './within.js'; // `within`

@@ -1,4 +1,4 @@
-import type { UpstreamResponse } from '../headers/upstream-report.js';
+import type { UpstreamResponse } from '../../../engine/limit-headers/upstream-report.js';
 import { isJson, isStream, readJson } from './bodies.js';
 import { heldResponse } from './held-response.js';
 import { BODY_HEADER, redirectOf, SECRET_HEADER } from './redirects.js';

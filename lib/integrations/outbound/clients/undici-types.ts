@@ -1,4 +1,4 @@
-import type { ResponseHeaders } from '../headers/upstream-report.js';
+import type { ResponseHeaders } from '../../../engine/limit-headers/upstream-report.js';
 import type { OutboundOptions } from '../outbound-options.js';
 
 /** A request that undici dispatches, as the app's functions get it. */

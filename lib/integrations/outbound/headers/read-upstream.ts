@@ -1,5 +1,10 @@
 import { isPromise } from '../../../engine/util/awaitable.js';
-import type { UpstreamLimit, UpstreamParser, UpstreamReport, UpstreamResponse } from './upstream-report.js';
+import type {
+  UpstreamLimit,
+  UpstreamParser,
+  UpstreamReport,
+  UpstreamResponse,
+} from '../../../engine/limit-headers/upstream-report.js';
 
 /** A parser's report without implausible values: units are whole, and no time is longer than the longest accepted wait. */
 export interface ReadReport {

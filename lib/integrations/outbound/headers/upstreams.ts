@@ -1,8 +1,13 @@
-import { decimal, textOf, units } from './field-values.js';
-import { rateLimitFields } from './rate-limit-fields.js';
-import { resetAfterMs, retryAfterMs } from './reset-time.js';
-import type { UpstreamLimit, UpstreamParser, UpstreamReport, UpstreamResponse } from './upstream-report.js';
-import { xRateLimitFields } from './x-rate-limit.js';
+import { decimal, textOf, units } from '../../../engine/limit-headers/field-values.js';
+import { rateLimitFields } from '../../../engine/limit-headers/rate-limit-fields.js';
+import { resetAfterMs, retryAfterMs } from '../../../engine/limit-headers/reset-time.js';
+import type {
+  UpstreamLimit,
+  UpstreamParser,
+  UpstreamReport,
+  UpstreamResponse,
+} from '../../../engine/limit-headers/upstream-report.js';
+import { xRateLimitFields } from '../../../engine/limit-headers/x-rate-limit.js';
 
 /** How an upstream reports its limits. */
 export interface Upstream {

@@ -1,7 +1,7 @@
 import type { CheckEntry } from '../../../engine/limits/counter.js';
 import type { Lesson, RateLesson } from '../../../storage/stores/lesson.js';
 import type { ReadReport } from '../headers/read-upstream.js';
-import type { UpstreamLimit } from '../headers/upstream-report.js';
+import type { UpstreamLimit } from '../../../engine/limit-headers/upstream-report.js';
 import type { Flights } from './flights.js';
 
 /** Options that decide which of the upstream's limits one of ours follows. */

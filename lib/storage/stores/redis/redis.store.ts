@@ -73,11 +73,14 @@ export interface RedisStoreOptions {
 export class RedisStore extends DirectStore implements Store {
   private readonly client: Connection;
   private readonly prefix: string;
-  private readonly timeoutMs: number;
+  /** @internal */
+  protected readonly timeoutMs: number;
   private readonly ownsClient: boolean;
   private readonly release: (() => void) | undefined;
-  private readonly calls: ScriptCalls;
-  private readonly slots: Slots | undefined;
+  /** @internal */
+  protected readonly calls: ScriptCalls;
+  /** @internal */
+  protected readonly slots: Slots | undefined;
   private readonly batcher: Batcher;
   /** For limits whose units replicas confirm. */
   private confirming: ConfirmingBatcher | undefined;

@@ -62,7 +62,7 @@ export class ScriptCalls {
    * Runs a program on the given node of a Cluster, by default through the client. Throws if Redis isn't connected; the caller waits no
    * longer than `timeoutMs`.
    */
-  run(program: Program, node?: string): Promise<unknown> {
+  run(program: Pick<Program, 'keys' | 'args'>, node?: string): Promise<unknown> {
     this.assertReady();
     return this.script.run(program.keys, program.args(), this.timeoutMs, node);
   }

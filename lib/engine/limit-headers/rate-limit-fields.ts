@@ -1,6 +1,6 @@
-import { type BareItem, type Item, parseDictionary, parseList, Token } from 'structured-headers';
 import { textOf, units } from './field-values.js';
 import { resetAfterMs } from './reset-time.js';
+import { dictionaryOf, type Item, itemsOf, type Value } from './structured-fields.js';
 import type { UpstreamLimit, UpstreamResponse } from './upstream-report.js';
 
 /** A limit in `RateLimit-Policy`. */
@@ -11,7 +11,10 @@ interface Policy {
   readonly windowMs: number | undefined;
 }
 
-/** Reads `RateLimit` and `RateLimit-Policy` in every form of drafts 3 to 11 of `draft-ietf-httpapi-ratelimit-headers`. */
+/**
+ * Reads `RateLimit` and `RateLimit-Policy` in every form of drafts 3 to 11 of `draft-ietf-httpapi-ratelimit-headers`, and with the names
+ * that are proposed for draft 12.
+ */
 export function rateLimitFields(response: UpstreamResponse): UpstreamLimit[] {
   const policies = policiesOf(textOf(response.headers, 'ratelimit-policy'));
   const state = textOf(response.headers, 'ratelimit');
@@ -20,16 +23,16 @@ export function rateLimitFields(response: UpstreamResponse): UpstreamLimit[] {
   return named.some(({ remaining }) => remaining !== undefined) ? named : dictionary(state, policies);
 }
 
-/** Drafts 8 to 11: `"default";r=50;t=30`, along with `"default";q=100;w=60`. */
-function namedLimit([value, parameters]: Item, policies: readonly Policy[]): UpstreamLimit {
+/** Drafts 8 to 11: `"default";r=50;t=30`, along with `"default";q=100;w=60`. Proposed for draft 12: `"default";a=50;w=30`. */
+function namedLimit({ value, parameters }: Item, policies: readonly Policy[]): UpstreamLimit {
   const name = nameOf(value);
   const policy = policies.find((each) => each.name === name);
-  const left = seconds(parameters.get('t'));
+  const left = seconds(parameters.get('t') ?? parameters.get('w'));
   return {
     name,
     unit: policy?.unit,
     quota: policy?.quota,
-    remaining: count(parameters.get('r')),
+    remaining: count(parameters.get('r') ?? parameters.get('a')),
     resetAfterMs: left,
     windowMs: policy?.windowMs,
   };
@@ -37,12 +40,11 @@ function namedLimit([value, parameters]: Item, policies: readonly Policy[]): Ups
 
 /** Draft 7: `limit=100, remaining=50, reset=30`. */
 function dictionary(text: string, policies: readonly Policy[]): UpstreamLimit[] {
-  const members = attempt(() => parseDictionary(text));
-  const value = (key: string): unknown => members?.get(key)?.[0];
-  const remaining = count(value('remaining'));
+  const members = dictionaryOf(text);
+  const remaining = count(members.get('remaining'));
   if (remaining === undefined) return [];
-  const quota = count(value('limit'));
-  return [{ name: '', ...ofQuota(quota, policies), quota, remaining, resetAfterMs: seconds(value('reset')) }];
+  const quota = count(members.get('limit'));
+  return [{ name: '', ...ofQuota(quota, policies), quota, remaining, resetAfterMs: seconds(members.get('reset')) }];
 }
 
 /** Drafts 3 to 6: three fields; the first may be followed by the policies, as in `100, 100;w=60`. */
@@ -66,8 +68,8 @@ function ofQuota(quota: number | undefined, policies: readonly Policy[]): Pick<P
 /** In drafts 8 to 11 `"default";q=100;w=60;qu="requests"`, in earlier ones `100;w=60`. */
 function policiesOf(text: string | undefined): Policy[] {
   if (text === undefined) return [];
-  return itemsOf(text).map(([value, parameters]) => {
-    const unit: unknown = parameters.get('qu');
+  return itemsOf(text).map(({ value, parameters }) => {
+    const unit = parameters.get('qu');
     const isQuota = typeof value === 'number';
     return {
       name: isQuota ? '' : nameOf(value),
@@ -78,29 +80,15 @@ function policiesOf(text: string | undefined): Policy[] {
   });
 }
 
-/** The members of a list, except inner lists. */
-function itemsOf(text: string): Item[] {
-  const members = attempt(() => parseList(text)) ?? [];
-  return members.filter((member): member is Item => !Array.isArray(member[0]));
+function nameOf(value: Value): string {
+  if (typeof value === 'object') return value.token;
+  return typeof value === 'string' ? value : '';
 }
 
-function nameOf(value: BareItem): string {
-  return typeof value === 'string' || value instanceof Token ? value.toString() : '';
-}
-
-function count(value: unknown): number | undefined {
+function count(value: Value): number | undefined {
   return typeof value === 'number' && value >= 0 ? Math.floor(value) : undefined;
 }
 
-function seconds(value: unknown): number | undefined {
+function seconds(value: Value): number | undefined {
   return typeof value === 'number' && value >= 0 ? value * 1000 : undefined;
-}
-
-/** Parses a field; `undefined` if it is malformed. */
-function attempt<T>(parse: () => T): T | undefined {
-  try {
-    return parse();
-  } catch {
-    return undefined;
-  }
 }

@@ -1,0 +1,12 @@
+/** A call that wasn't sent, since its turn would come later than `maxWait` allows. */
+export class PacedError extends Error {
+  override readonly name = 'PacedError';
+
+  /** Makes an error for a call that can be sent after a wait in milliseconds. */
+  constructor(
+    /** Milliseconds until the server is expected to allow the call. */
+    readonly retryAfterMs: number,
+  ) {
+    super(`not sent: the server allows the next call in ${Math.ceil(retryAfterMs / 1000)} s`);
+  }
+}

@@ -1,0 +1,200 @@
+import { Logger, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
+import { isRedisConnection, wrongRedis } from '../../app/config/redis-option.js';
+import { RateLimitConfigError, RateLimitStoreError } from '../../engine/errors/errors.js';
+import { messages } from '../../engine/errors/messages/general.js';
+import { redisMessages } from '../../engine/errors/messages/redis.js';
+import { throttlerStorageMessages } from '../../engine/errors/messages/throttler-storage.js';
+import { CompiledLimit } from '../../engine/limits/compiled-limit.js';
+import { duration, refuseUnknown, wholeNumber } from '../../engine/options/check-options.js';
+import { type Duration, givenOptions } from '../../engine/options/values.js';
+import { connectionTo, isOwn } from '../../nest/store.providers.js';
+import { ignoreConnectionErrors, type RedisConnection } from '../../storage/redis/client.js';
+import { withDeadline } from '../../storage/redis/deadline.js';
+import type { Connection } from '../../storage/redis/connection.js';
+import { addressesOf, connectionReason } from '../../storage/redis/store-error.js';
+import { Circuits, type StoreReport } from '../../storage/stores/layers/circuits.js';
+import type { RedisStoreOptions } from '../../storage/stores/redis/redis.store.js';
+import { LocalHits } from './local-hits.js';
+import { RedisHits } from './redis-hits.js';
+import type { HitTerms, ThrottlerRecord } from './throttler-record.js';
+
+/** The options of `SluiceThrottlerStorage`. */
+export interface SluiceThrottlerStorageOptions {
+  /**
+   * Where hits are counted: a URL, ioredis options (also for Sentinel), a connection of ioredis or an open client of node-redis (which
+   * stay open when the app closes), or `{ nodes, options }` for a Cluster.
+   */
+  redis: RedisConnection;
+  /**
+   * How long a hit may take on Redis before this process counts it: milliseconds or a duration such as `'250ms'`, at most 1 hour.
+   * @default 250
+   */
+  timeout?: Duration | undefined;
+  /**
+   * The prefix of all keys on Redis, without braces.
+   * @default 'sluice'
+   */
+  prefix?: string | undefined;
+  /**
+   * Maximum number of keys that this process counts while Redis fails.
+   * @default 100_000
+   */
+  maxKeys?: number | undefined;
+  /** @internal The time on Redis and in process, in microseconds, for tests. */
+  clock?: RedisStoreOptions['clock'];
+}
+
+const LOCATION = 'SluiceThrottlerStorage';
+const logger = new Logger(LOCATION);
+const OPTIONS = ['redis', 'timeout', 'prefix', 'maxKeys', 'clock'] as const;
+const MAX_TIMEOUT_MS = 3_600_000;
+/** Larger numbers would be no longer exact on Redis. */
+const MOST = 2 ** 52;
+
+/** Where hits are counted, once it is known. */
+interface Place {
+  readonly hits: RedisHits;
+  readonly circuits: Circuits;
+}
+
+/**
+ * A `ThrottlerStorage` for @nestjs/throttler that counts on Redis: each hit in one atomic call, so never more than the limit is allowed.
+ * While Redis fails, each process counts in memory. Nest connects it and closes it with the app.
+ *
+ * @example
+ * ```ts
+ * ThrottlerModule.forRoot({
+ *   throttlers: [{ ttl: 60_000, limit: 100 }],
+ *   storage: new SluiceThrottlerStorage({ redis: 'redis://localhost:6379' }),
+ * });
+ * ```
+ */
+export class SluiceThrottlerStorage implements OnModuleInit, OnModuleDestroy {
+  private readonly settings: {
+    readonly redis: RedisConnection;
+    readonly timeoutMs: number;
+    readonly prefix: string;
+    readonly clock: RedisStoreOptions['clock'];
+  };
+  private readonly local: LocalHits;
+  /** Names the counters of all keys. Nothing counts by its algorithm. */
+  private readonly limit = new CompiledLimit(
+    { algo: 'sliding-log', rate: 1, interval: 1000 },
+    { location: LOCATION, namespace: 'throttler=' },
+  );
+  private place: Place | undefined;
+  private opening: Promise<Place> | undefined;
+  private isClosed = false;
+
+  /** Reads the options; it connects when the app starts, or with the first hit. Throws `RateLimitConfigError`. */
+  constructor(options: SluiceThrottlerStorageOptions) {
+    if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+      throw new RateLimitConfigError(messages.notOptions(LOCATION, options));
+    }
+    refuseUnknown(LOCATION, options, OPTIONS);
+    const { redis, timeout = 250, prefix = 'sluice', maxKeys = 100_000, clock } = givenOptions(options, OPTIONS);
+    if (!isRedisConnection(redis))
+      throw new RateLimitConfigError(wrongRedis(LOCATION, redis), { code: 'SLUICE_INVALID_REDIS' });
+    const timeoutMs = duration(LOCATION, 'timeout', timeout) / 1000;
+    if (timeoutMs > MAX_TIMEOUT_MS) {
+      throw new RateLimitConfigError(messages.wrongOption(LOCATION, 'timeout', timeout, 'at most 1 hour'));
+    }
+    if (typeof prefix !== 'string' || !/^[^{}]+$/.test(prefix)) {
+      const expected = 'a string that is not empty and holds no braces';
+      throw new RateLimitConfigError(messages.wrongOption(LOCATION, 'prefix', prefix, expected));
+    }
+    this.local = new LocalHits(wholeNumber(LOCATION, 'maxKeys', maxKeys));
+    this.settings = { redis, timeoutMs, prefix, clock };
+  }
+
+  /**
+   * Counts a hit, as throttler's guard calls it. Times are in milliseconds here, and in seconds in the result. Rejects only if the option
+   * `redis` turns out to be unusable, with `RateLimitConfigError`.
+   */
+  async increment(
+    key: string,
+    ttl: number,
+    limit: number,
+    blockDuration: number,
+    throttlerName: string,
+  ): Promise<ThrottlerRecord> {
+    const terms = { ttl: bounded(ttl), limit: Math.min(limit, MOST), block: bounded(blockDuration) };
+    if (this.isClosed) return this.here(key, terms, throttlerName);
+    try {
+      const { hits, circuits } = this.place ?? (await withDeadline(this.open(), this.settings.timeoutMs));
+      const counter = { limit: this.limit, identity: key };
+      return await circuits.ask([counter], () => hits.increment(counter, throttlerName, terms));
+    } catch (error) {
+      if (!(error instanceof RateLimitStoreError)) throw error;
+      return this.here(key, terms, throttlerName);
+    }
+  }
+
+  /** Called by Nest: connects. The app starts without Redis if it can't be reached. */
+  async onModuleInit(): Promise<void> {
+    if (!this.isClosed) await this.open();
+  }
+
+  /** Called by Nest: closes the connection. */
+  async onModuleDestroy(): Promise<void> {
+    await this.close();
+  }
+
+  /** Closes the connection, unless the app made it. Hits are counted in process from then on. */
+  async close(): Promise<void> {
+    if (this.isClosed) return;
+    this.isClosed = true;
+    const place = await this.opening?.catch(() => undefined);
+    place?.circuits.close();
+    await place?.hits.close();
+    this.local.clear();
+  }
+
+  private here(key: string, terms: HitTerms, name: string): ThrottlerRecord {
+    const { clock } = this.settings;
+    const now = clock === undefined ? Date.now() : Math.floor(clock.now() / 1000);
+    return this.local.increment(`${name.length}:${name}${key}`, terms, now);
+  }
+
+  private open(): Promise<Place> {
+    return (this.opening ??= this.connect());
+  }
+
+  private async connect(): Promise<Place> {
+    const { redis, timeoutMs, prefix, clock } = this.settings;
+    const connection = (await connectionTo(redis, timeoutMs, LOCATION))!;
+    const release = ignoreConnectionErrors(connection);
+    const ownsClient = isOwn(connection, redis);
+    const hits = new RedisHits(connection, {
+      prefix,
+      timeoutMs,
+      ownsClient,
+      ...(clock && { clock }),
+      ...(ownsClient ? {} : { release }),
+    });
+    const circuits = new Circuits(hits, (news) => reportNews(news, connection));
+    const place = { hits, circuits };
+    try {
+      await hits.open();
+    } catch (error) {
+      circuits.absent(error);
+    }
+    this.place = place;
+    return place;
+  }
+}
+
+/** A time in milliseconds that Redis can add to its own. */
+function bounded(ms: number): number {
+  return Math.min(Math.max(0, ms), MOST);
+}
+
+/** Logs once when Redis, a node or a slot of it fails, and once when it is back. */
+function reportNews(news: StoreReport, connection: Connection): void {
+  if (news.state === 'unconfirmed') return;
+  if (news.state === 'replaced') return logger.log(throttlerStorageMessages.replaced(news.node));
+  const where = news.slot !== undefined ? `slot ${news.slot}` : news.node === undefined ? 'Redis' : `node ${news.node}`;
+  if (news.state === 'recovered') return logger.log(throttlerStorageMessages.recovered(where));
+  const reason = redisMessages.withAdvice(connectionReason(news.error), addressesOf(connection));
+  logger.error(throttlerStorageMessages.failing(where, reason));
+}

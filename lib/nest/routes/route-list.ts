@@ -1,0 +1,165 @@
+import { type DeclarationSite, isSource } from '../../app/rules/route-rules.js';
+import { declaredOn, lineageOf } from '../../app/rules/declared-metadata.js';
+import type { HandlerClasses } from '../../app/rules/handler-classes.js';
+import type { LimitRegistry } from '../../app/rules/limit-registry.js';
+import { classNameOf, type HandlerClass } from '../../app/rules/namespaces.js';
+import {
+  isHandler,
+  isHttpRoute,
+  listed,
+  messageOf,
+  METHOD,
+  read,
+  resolvesField,
+  rootFieldOf,
+} from '../../app/rules/route-names.js';
+import type { RoutePaths } from '../../app/rules/route-paths.js';
+import type { RouteRulesRegistry } from '../../app/rules/route-rules-registry.js';
+import { nameOfKey } from '../explain/described-limit.js';
+import { Origins } from '../explain/origins.js';
+import { skipOf as skipText, trace } from '../explain/trace.js';
+import type { ListedLimit, ListedRoute, RouteKind } from './listed-route.js';
+
+/** The parts of an app that know its routes. They may come from another copy of the package. */
+export interface RouteParts {
+  readonly registry: LimitRegistry;
+  readonly rules: RouteRulesRegistry;
+  readonly classes: HandlerClasses;
+  readonly paths: RoutePaths;
+}
+
+/** Nest's verbs of HTTP routes, in the order of `RequestMethod`. */
+const VERBS = ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'ALL', 'OPTIONS', 'HEAD', 'SEARCH'];
+const PATTERN = 'microservices:pattern';
+/** Metadata keys of packages for tools, prompts and resources of MCP. */
+const MCP = /^mcp:(?:tool|prompt|resource)/;
+/** Metadata keys of `@nestjs/bullmq` and `@nestjs/bull` for a class of jobs. */
+const PROCESSORS = ['bullmq:processor_metadata', 'bull:module_queue'];
+
+const KINDS: readonly RouteKind[] = ['http', 'graphql', 'field', 'event', 'message', 'mcp', 'job'];
+
+/** All routes of an app, by their kinds and paths: routes that clients call, and BullMQ jobs. */
+export function listRoutes(parts: RouteParts): ListedRoute[] {
+  const types = [...new Set(parts.classes.known())];
+  return types.flatMap((type) => [...routesOf(type, parts), ...jobsOf(type)]).toSorted(inOrder);
+}
+
+function inOrder(one: ListedRoute, other: ListedRoute): number {
+  const byKind = KINDS.indexOf(one.kind) - KINDS.indexOf(other.kind);
+  return byKind || compare(pathOf(one), pathOf(other));
+}
+
+/** The path before the verb. */
+function pathOf({ kind, route }: ListedRoute): string {
+  const [verb, ...rest] = route.split(' ');
+  return kind === 'http' ? [...rest, verb].join(' ') : route;
+}
+
+function compare(one: string, other: string): number {
+  if (one === other) return 0;
+  return one < other ? -1 : 1;
+}
+
+function routesOf(type: HandlerClass, parts: RouteParts): ListedRoute[] {
+  const routes = [...parts.classes.handlers(type)].filter(([, handler]) => isHandler(handler) || isTool(handler));
+  return routes.map(([method, handler]) => {
+    const { kind, route } = nameOf(type, method, handler, parts.paths);
+    const rules = parts.rules.of(type, handler);
+    const { inForce } = trace(rules.declared, new Map(), new Origins(parts.registry));
+    const limits = inForce.map(({ rule, origin }): ListedLimit => ({
+      name: rule.name,
+      key: nameOfKey(rule.settings.key.given),
+      phase: rule.phase,
+      mode: rule.limit.mode,
+      declared: origin.location,
+      ...(origin.definition === undefined ? {} : { definition: origin.definition }),
+    }));
+    const functions = rules.sites.flatMap(({ specs }) => specs.filter(isSource)).map(({ location }) => location);
+    const skip = skipOf(type, handler, rules.declared);
+    // Of a type's field, its operation has limits.
+    const needsLimit = kind !== 'field';
+    const isLimited = limits.some(({ mode }) => mode !== 'off') || functions.length > 0;
+    return {
+      kind,
+      route,
+      controller: classNameOf(type),
+      handler: method,
+      limits,
+      functions,
+      ...skip,
+      unlimited: needsLimit && !isLimited && skip?.because === undefined,
+    };
+  });
+}
+
+/** The name of a route for clients. */
+function nameOf(
+  type: HandlerClass,
+  method: string,
+  handler: object,
+  paths: RoutePaths,
+): { readonly kind: RouteKind; readonly route: string } {
+  if (isHttpRoute(handler)) {
+    return { kind: 'http', route: `${VERBS[read(METHOD, handler) as number] ?? 'ALL'} ${paths.of(type, handler)}` };
+  }
+  const tool = toolOf(handler);
+  if (tool !== undefined) return { kind: 'mcp', route: tool || method };
+  const message = messageOf(type, handler);
+  if (message !== undefined)
+    return { kind: Reflect.hasMetadata(PATTERN, handler) ? 'message' : 'event', route: message };
+  const field = rootFieldOf(type, handler, method);
+  if (field !== undefined) return { kind: 'graphql', route: `${field.operation} ${field.name}` };
+  const isField = resolvesField(type, handler);
+  return { kind: isField ? 'field' : 'message', route: `${classNameOf(type)}.${method}` };
+}
+
+function isTool(handler: object): boolean {
+  return toolOf(handler) !== undefined;
+}
+
+/** The name of a tool, a prompt or a resource of MCP; empty if only its decorator knows it. */
+function toolOf(handler: object): string | undefined {
+  const pattern = [read(PATTERN, handler)].flat()[0] as { mcp?: unknown; name?: unknown } | undefined;
+  if (typeof pattern === 'object' && pattern !== null && typeof pattern.mcp === 'string') {
+    return `${pattern.mcp} ${String(pattern.name)}`;
+  }
+  const keys = (Reflect.getMetadataKeys(handler) as unknown[]).filter((key) => typeof key === 'string');
+  const key = keys.find((each) => MCP.test(each));
+  if (key === undefined) return undefined;
+  const { name } = (read(key, handler) ?? {}) as { name?: unknown };
+  return typeof name === 'string' ? `${key.slice('mcp:'.length)} ${name}` : '';
+}
+
+/** The nearest exception from inherited limits, and the nearest reason of one. */
+function skipOf(
+  type: HandlerClass,
+  handler: object,
+  declared: readonly DeclarationSite[],
+): Pick<ListedRoute, 'skips' | 'because'> | undefined {
+  const site = declared.findLast(({ skips }) => skips.length > 0);
+  if (site === undefined) return undefined;
+  const skips = skipText(site);
+  const because = [...lineageOf(type), handler].map((target) => declaredOn(target).because).findLast(Boolean);
+  return because === undefined ? { skips } : { skips, because };
+}
+
+/** The jobs of a queue, which `@JobRateLimit` limits. */
+function jobsOf(type: HandlerClass): ListedRoute[] {
+  const queue = PROCESSORS.map((key) => read(key, type)).find((found) => found !== undefined) as
+    | { readonly name?: unknown }
+    | undefined;
+  if (queue === undefined) return [];
+  const names = (read('nestjs-sluice:job-limits', type) ?? []) as readonly string[];
+  const declared = `@JobRateLimit of ${classNameOf(type)}`;
+  return [
+    {
+      kind: 'job',
+      route: listed(queue.name) || classNameOf(type),
+      controller: classNameOf(type),
+      handler: 'process',
+      limits: names.map((name) => ({ name, key: 'a function', declared })),
+      functions: [],
+      unlimited: false,
+    },
+  ];
+}
