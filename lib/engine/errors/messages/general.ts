@@ -77,6 +77,9 @@ export const messages = {
   secondModule: () =>
     'RateLimitModule: forRoot or forRootAsync is imported more than once in this app, and only one import would take effect. Import it ' +
     "once, with all 'limits' and 'define'; other modules add named limits with forFeature",
+  twoCopies: (name: string) =>
+    `${name}: it comes from another copy of nestjs-sluice than the RateLimitModule of the app. Load both with import or both with ` +
+    "require, and let 'npm ls nestjs-sluice' show a single version",
   noOptions: () =>
     'RateLimitModule: expected an object of options, received undefined. Import it once, by forRoot() or by forRootAsync() with a factory ' +
     'that returns one; other modules need not import it, since it is global',
