@@ -1,4 +1,5 @@
 import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
+import { type Measure, measuredUnits } from '../../app/config/measured-cost.js';
 import { Histogram } from './timeline.js';
 import type { State } from '../../engine/algorithms/algorithm.js';
 import { type Block, blockAt, endOf } from '../../storage/stores/memory/block.js';
@@ -43,7 +44,22 @@ export class SimulatedCounter {
     return delay;
   }
 
-  /** Ends a rejected check without a charge. Returns the wait in milliseconds if this limit rejected, or 0 if another one did. */
+  /** Charges an estimate that fits, then replaces it by the real cost, up to one quota beyond the quota. Returns the delay. */
+  settle(estimate: number, actual: number): number {
+    const delay = this.charge(Math.min(estimate, actual));
+    if (actual <= estimate) return delay;
+    const { algorithm, parameters, quota } = this.limit;
+    const { state } = this;
+    algorithm.take(
+      parameters,
+      state,
+      Math.max(0, Math.min(actual - estimate, quota + algorithm.remaining(parameters, state))),
+    );
+    this.stored = algorithm.save(parameters, state);
+    return delay;
+  }
+
+  /** Ends a refused check without a charge. Returns the wait in milliseconds if this limit refused, or 0 if another one did. */
   refuse(cost: number): number {
     const { limit, state } = this;
     const { algorithm, parameters, quota } = limit;
@@ -94,7 +110,13 @@ export class SimulatedCounter {
   }
 }
 
-/** The period of a limit's length in which one counter admitted the most units. */
+/** How much a request takes. */
+interface RequestUnits {
+  readonly cost: number;
+  readonly bytes?: number;
+}
+
+/** The period of a limit's length in which one counter admitted most. */
 interface Stretch {
   units: number;
   identity: string;
@@ -126,9 +148,21 @@ export class SimulatedLimit {
     readonly source: number,
     /** The index of this limit among those with that key. */
     readonly place: number,
+    /** How it charges the bytes of responses, if it does. */
+    private readonly measure?: Measure,
   ) {}
 
-  /** The length of the period: that of the window at the first request. */
+  /** The units that a request has to fit with. */
+  askedOf({ cost, bytes }: RequestUnits): number {
+    return this.measure === undefined || bytes === undefined ? cost : this.measure.estimate;
+  }
+
+  /** The units that a request is charged in the end. */
+  chargedOf({ cost, bytes }: RequestUnits): number {
+    return this.measure === undefined || bytes === undefined ? cost : measuredUnits(this.measure, { bytes })!;
+  }
+
+  /** Its length: that of the window at the first request. */
   get lengthMs(): number {
     return this.length ?? 0;
   }
