@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { ThrottlerStorageService } from '@nestjs/throttler';
 import fc from 'fast-check';
+import { Redis } from 'ioredis';
 import { SluiceThrottlerStorage } from '../../../lib/integrations/throttler-storage/index.js';
 import { PATIENCE } from '../../support/redis/patience.mjs';
 import { freshPrefix } from '../../support/limits/stores.js';
@@ -112,4 +113,35 @@ describe.each(['on Redis', 'in process'])('SluiceThrottlerStorage %s', (place) =
     expect(await ask('a key with { and }', 'a name with {')).toBe(1);
     expect(await ask('key', 'short')).toBe(2);
   });
+});
+
+it('leaves no key that lives for ever, and replaces values of another type', async () => {
+  const redis = new Redis(process.env['TEST_REDIS_URL']!);
+  const prefix = freshPrefix();
+  const storage = new SluiceThrottlerStorage({ redis: process.env['TEST_REDIS_URL']!, prefix, timeout: PATIENCE });
+  try {
+    await storage.onModuleInit();
+    const hit = (ttl: number, block: number) => storage.increment('key', ttl, 1, block, 'default');
+    for (const [ttl, block] of [
+      [60_000, 0],
+      [60_000, 0],
+      [90_000, 300_000],
+      [90_000, 300_000],
+    ] as const) {
+      const { isBlocked } = await hit(ttl, block);
+      const lasts = isBlocked && block > 0 ? block : 60_000;
+      const [key, ...others] = await redis.keys(`${prefix}:*`);
+      expect(others).toEqual([]);
+      // Half of a `ttl` longer than needed, and a second.
+      const lives = await redis.pttl(key!);
+      expect(lives).toBeGreaterThan(lasts - 60_000);
+      expect(lives).toBeLessThanOrEqual(lasts + 1.5 * ttl + 1000);
+    }
+    await redis.set(`${prefix}:{key}:throttler=default`, 'text');
+    expect(await hit(60_000, 0)).toMatchObject({ totalHits: 1, isBlocked: false });
+    expect(await redis.pttl(`${prefix}:{key}:throttler=default`)).toBeGreaterThan(0);
+  } finally {
+    await storage.close();
+    redis.disconnect();
+  }
 });
