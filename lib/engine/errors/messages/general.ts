@@ -246,6 +246,10 @@ export const messages = {
   noIoredis: () =>
     "redis: the package 'ioredis' could not be loaded. Install it next to nestjs-sluice, or pass a node-redis client as 'redis'",
   countFailed: (name: string) => `the function 'count' of limit '${name}' failed, so the request counts`,
+  measuresHeld: (location: string, algo: string, able: readonly string[]) =>
+    `${location}.cost: units of '${algo}' are held, so they cannot be settled by bytes or duration. Use a number, or algo ${listOf(able.map(quoted), 'or')}`,
+  notMeasured: (name: string, transport: string) =>
+    `limit '${name}' has a cost by bytes, but the bytes of a response are unknown (transport '${transport}'), so its requests are charged the estimate. Bytes are known over HTTP, if the response has a connection`,
   wrongCount: (received: unknown) => `expected true, false or a whole number >= 0, received ${show(received)}`,
   answerFailed: (option: string, name: string) =>
     `the function '${option}' of limit '${name}' failed, so the rejection has its default form`,
