@@ -1,6 +1,6 @@
 import { Logger, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
 import { isRedisConnection, wrongRedis } from '../../app/config/redis-option.js';
-import { RateLimitConfigError, RateLimitStoreError } from '../../engine/errors/errors.js';
+import { RateLimitArgumentError, RateLimitConfigError, RateLimitStoreError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { redisMessages } from '../../engine/errors/messages/redis.js';
 import { throttlerStorageMessages } from '../../engine/errors/messages/throttler-storage.js';
@@ -108,8 +108,9 @@ export class SluiceThrottlerStorage implements OnModuleInit, OnModuleDestroy {
   }
 
   /**
-   * Counts a hit, as throttler's guard calls it. Times are in milliseconds here, and in seconds in the result. Rejects only if the option
-   * `redis` turns out to be unusable, with `RateLimitConfigError`.
+   * Counts a hit, as throttler's guard calls it. Times are in milliseconds here, and in seconds in the result. Rejects with
+   * `RateLimitArgumentError` if a time or the limit isn't a number, and with `RateLimitConfigError` if the option `redis` turns out to be
+   * unusable.
    */
   async increment(
     key: string,
@@ -118,7 +119,11 @@ export class SluiceThrottlerStorage implements OnModuleInit, OnModuleDestroy {
     blockDuration: number,
     throttlerName: string,
   ): Promise<ThrottlerRecord> {
-    const terms = { ttl: bounded(ttl), limit: Math.min(limit, MOST), block: bounded(blockDuration) };
+    const terms = {
+      ttl: Math.max(0, bounded('ttl', ttl)),
+      limit: bounded('limit', limit),
+      block: Math.max(0, bounded('blockDuration', blockDuration)),
+    };
     if (this.isClosed) return this.here(key, terms, throttlerName);
     try {
       const { hits, circuits } = this.place ?? (await withDeadline(this.open(), this.settings.timeoutMs));
@@ -184,9 +189,11 @@ export class SluiceThrottlerStorage implements OnModuleInit, OnModuleDestroy {
   }
 }
 
-/** A time in milliseconds that Redis can add to its own. */
-function bounded(ms: number): number {
-  return Math.min(Math.max(0, ms), MOST);
+/** A number that Redis can add to its time. Redis itself would fail with a wrong one, which looks like an outage. */
+function bounded(name: string, value: number): number {
+  const number = typeof value === 'bigint' ? NaN : Number(value);
+  if (Number.isNaN(number)) throw new RateLimitArgumentError(throttlerStorageMessages.wrongNumber(name, value));
+  return Math.min(number, MOST);
 }
 
 /** Logs once when Redis, a node or a slot of it fails, and once when it is back. */

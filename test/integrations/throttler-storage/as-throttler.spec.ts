@@ -1,7 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { Logger } from '@nestjs/common';
 import { ThrottlerStorageService } from '@nestjs/throttler';
 import fc from 'fast-check';
 import { Redis } from 'ioredis';
+import { RateLimitArgumentError } from '../../../lib/index.js';
 import { SluiceThrottlerStorage } from '../../../lib/integrations/throttler-storage/index.js';
 import { PATIENCE } from '../../support/redis/patience.mjs';
 import { freshPrefix } from '../../support/limits/stores.js';
@@ -60,6 +62,20 @@ describe.each(['on Redis', 'in process'])('SluiceThrottlerStorage %s', (place) =
   });
   afterEach(() => void jest.restoreAllMocks());
   afterAll(() => storage.close());
+
+  it.each([
+    ['ttl', NaN, 1, 1000, 'NaN'],
+    ['ttl', undefined, 1, 1000, 'undefined'],
+    ['limit', 1000, NaN, 1000, 'NaN'],
+    ['blockDuration', 1000, 1, 'long', "'long'"],
+    ['blockDuration', 1000, 1, 10n, '10n'],
+  ])('rejects a wrong %s, and goes on counting where it counted', async (name, ttl, limit, block, shown) => {
+    const logged = jest.spyOn(Logger.prototype, 'error').mockImplementation(() => undefined);
+    const wrong = storage.increment('wrong', ttl as number, limit, block as number, 'x');
+    const message = `increment: expected a number as ${name}, received ${shown}`;
+    await expect(wrong).rejects.toThrow(new RateLimitArgumentError(message));
+    expect(logged).not.toHaveBeenCalled();
+  });
 
   async function expectSame(hits: readonly Hit[]): Promise<void> {
     const theirs = new ThrottlerStorageService();
