@@ -78,6 +78,8 @@ export class Origin {
       const abort = () => {
         this.waiting = this.waiting.filter((other) => other !== call);
         call.settle({ reason: signal!.reason });
+        // Its timer would keep a process alive.
+        this.sendAll();
       };
       const call: Waiting = {
         path,
@@ -211,7 +213,8 @@ function freeAt({ left, until, inFlight, countsCalls, probe }: Policy, now: numb
   return left > (countsCalls ? inFlight : 0) ? now : until;
 }
 
-function keep<T>(map: Map<string, T>, key: string, value: T): void {
-  if (map.size >= MOST_KEPT) map.delete(map.keys().next().value!);
+/** Adds an entry; the oldest one makes room. */
+export function keep<T>(map: Map<string, T>, key: string, value: T, most = MOST_KEPT): void {
+  if (map.size >= most) map.delete(map.keys().next().value!);
   map.set(key, value);
 }

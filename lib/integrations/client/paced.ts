@@ -1,7 +1,7 @@
 import { rateLimitFields } from '../../engine/limit-headers/rate-limit-fields.js';
 import { retryAfterMs } from '../../engine/limit-headers/reset-time.js';
 import { xRateLimitFields } from '../../engine/limit-headers/x-rate-limit.js';
-import { type Call, Origin, type Report } from './origin.js';
+import { type Call, keep, Origin, type Report } from './origin.js';
 
 /** The options of `paced`. */
 export interface PacedOptions {
@@ -47,17 +47,18 @@ export function paced(fetch?: typeof globalThis.fetch, options: PacedOptions = {
     const url = urlOf(request?.url ?? (input as string | URL));
     // The server of a wrong URL is unknown, and `fetch` has an error for it.
     if (url === undefined) return send(input, init);
-    const method = init?.method ?? request?.method ?? 'GET';
-    const signal = init?.signal ?? request?.signal ?? null;
+    const named = init?.method ?? request?.method ?? 'GET';
+    const method = IDEMPOTENT.test(named) ? named.toUpperCase() : named;
+    // `null` takes the signal off a request.
+    const signal = (init?.signal === undefined ? request?.signal : init.signal) ?? null;
     const body: unknown = init?.body;
     const canRepeat = IDEMPOTENT.test(method) && !isStream(body);
     const deadline = performance.now() + maxWait;
     const path = `${method} ${url.pathname}`;
-    let origin = origins.get(url.origin);
-    if (origin === undefined) {
-      if (origins.size >= MOST_ORIGINS) origins.delete(origins.keys().next().value!);
-      origins.set(url.origin, (origin = new Origin()));
-    }
+    const origin = origins.get(url.origin) ?? new Origin();
+    // Those that weren't called for the longest time are forgotten.
+    origins.delete(url.origin);
+    keep(origins, url.origin, origin, MOST_ORIGINS);
     let notBefore: number | undefined;
     for (let attempt = 1; ; attempt++) {
       const call: Call = await origin.turn(path, deadline, signal, notBefore);
@@ -69,7 +70,7 @@ export function paced(fetch?: typeof globalThis.fetch, options: PacedOptions = {
         const { waitMs } = report;
         if (waitMs === undefined || isLast || performance.now() + waitMs > deadline) return response;
         notBefore = performance.now() + waitMs + Math.random() * Math.min(waitMs * JITTER, MOST_JITTER_MS);
-        await response.body?.cancel();
+        discard(response);
       } finally {
         origin.answered(call, report);
       }
@@ -88,6 +89,12 @@ function reportOf({ status, headers }: Response, attempt: number): Report {
     limits,
     waitMs: isRejected ? (wait ?? (Math.max(0, ...used) || FIRST_WAIT_MS * 2 ** (attempt - 1))) : undefined,
   };
+}
+
+/** Frees the connection of a response that nobody reads. How that ends says nothing about the call. */
+function discard({ body }: Response): void {
+  // Not every `fetch` has streams of the web.
+  if (typeof body?.cancel === 'function') body.cancel().catch(() => undefined);
 }
 
 /** A URL, also one that is relative to a page. */

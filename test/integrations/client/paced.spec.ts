@@ -221,6 +221,67 @@ describe('paced', () => {
     expect(times()).toEqual([0, ...Array.from({ length: 4 }, () => LATENCY_MS)]);
   });
 
+  it('leaves no timer behind when the last waiting call is aborted', async () => {
+    respond = () => ok({ RateLimit: '"x";r=0;t=50' });
+    const fetch = client();
+    await all([fetch(URL_A)]);
+    const controller = new AbortController();
+    const waiting = fetch(URL_A, { signal: controller.signal });
+    controller.abort(new Error('enough'));
+    await expect(waiting).rejects.toThrow('enough');
+    expect(jest.getTimerCount()).toBe(0);
+  });
+
+  it.each<[what: string, body: unknown]>([
+    [
+      'fails',
+      new ReadableStream({
+        cancel() {
+          throw new Error('reset');
+        },
+      }),
+    ],
+    ['never ends', new ReadableStream({ cancel: async () => new Promise<void>(() => undefined) })],
+    ['is not a stream of the web', { pipe: () => undefined }],
+  ])('sends a rejected call again when discarding the body %s', async (_, body) => {
+    const responses = [refused({ 'Retry-After': '1' }), ok()];
+    Object.defineProperty(responses[0], 'body', { value: body });
+    respond = () => responses[1]!;
+    calls.statuses.length = 0;
+    let count = 0;
+    const fetch = paced(async (input, init) => (count++ === 0 ? responses[0]! : calls.fetch(input, init)));
+    expect(await all([fetch(URL_A)])).toEqual([200]);
+    expect(count).toBe(2);
+  });
+
+  it('remembers an origin that is called, however many others are', async () => {
+    respond = ({ url }) => ok(url === URL_A && sent.length === 1 ? { RateLimit: '"x";r=1000;t=50' } : {});
+    const fetch = client();
+    await all([fetch(URL_A)]);
+    for (let other = 0; other < 150; other++) {
+      await all([fetch(`https://${other}.example/`)]);
+      if (other % 20 === 0) await all([fetch(URL_A)]);
+    }
+    sent.length = 0;
+    await all([fetch(URL_A), fetch(URL_A), fetch(URL_A)]);
+    expect(new Set(times()).size).toBe(1);
+  });
+
+  it('waits for the limit of a path whatever the case of its method', async () => {
+    respond = () => ok({ RateLimit: '"x";r=0;t=5' });
+    const fetch = client();
+    await all([fetch(URL_A, { method: 'get' })]);
+    respond = ({ url }) => ok(url === URL_A ? { RateLimit: '"x";r=0;t=5' } : {});
+    await all([fetch(URL_A)]);
+    expect(times()).toEqual([0, 5000 + LATENCY_MS]);
+  });
+
+  it('ignores the signal of a request if the call has `signal: null`', async () => {
+    respond = () => ok();
+    const request = new Request(URL_A, { signal: AbortSignal.abort() });
+    expect(await all([client()(request, { signal: null })])).toEqual([200]);
+  });
+
   it('passes on what it cannot read', async () => {
     await expect(client()('no address')).rejects.toThrow(TypeError);
   });
