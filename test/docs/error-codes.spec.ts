@@ -28,6 +28,7 @@ import {
   RateLimitGuard,
   RateLimitModule,
 } from '../../lib/index.js';
+import { paced } from '../../lib/integrations/client/index.js';
 import { RateLimitGraphqlModule } from '../../lib/integrations/graphql/index.js';
 import { OutboundLimiter } from '../../lib/integrations/outbound/index.js';
 import { rateLimitSockets } from '../../lib/integrations/sockets/index.js';
@@ -249,6 +250,12 @@ const ERRORS: Record<RateLimitErrorCode, () => Promise<unknown>> = {
     const limiter = (await limiters({ maxWaiters: 1 })).for('email');
     await limiter.consume('user:1', 3);
     return Promise.race([1, 2].map(() => thrownBy(() => limiter.acquire('user:1', { timeout: '1h' }))));
+  },
+  SLUICE_NOT_SENT: async () => {
+    const usedUp = () => Promise.resolve(new Response('', { headers: { RateLimit: '"day";r=0;t=3600' } }));
+    const fetch = paced(usedUp);
+    await fetch('https://api.example');
+    return thrownBy(() => fetch('https://api.example'));
   },
   SLUICE_STORE_FAILED: async () => {
     const service = await onRedis('');

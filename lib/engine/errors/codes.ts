@@ -49,6 +49,7 @@ export type RateLimitErrorCode =
   | 'SLUICE_TIMEOUT'
   | 'SLUICE_COST_ABOVE_QUOTA'
   | 'SLUICE_TOO_MANY_WAITERS'
+  | 'SLUICE_NOT_SENT'
   // The store
   | 'SLUICE_STORE_FAILED'
   | 'SLUICE_STORE_TIMEOUT'
