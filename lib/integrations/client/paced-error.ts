@@ -1,5 +1,6 @@
 /** A call that wasn't sent, since its turn would come later than `maxWait` allows. */
 export class PacedError extends Error {
+  /** `'PacedError'`. */
   override readonly name = 'PacedError';
 
   /** Makes an error for a call that can be sent after a wait in milliseconds. */
