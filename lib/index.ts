@@ -18,6 +18,7 @@ export type { HoldOptions, OnLapse } from './engine/algorithms/hold-options.js';
 export type { AlgorithmName, AlgorithmOptions } from './engine/algorithms/index.js';
 export type { LeakyBucketOptions } from './engine/algorithms/leaky-bucket.js';
 export type { OnStoreError, StoreErrorPolicy, UnansweredCheck } from './engine/limits/limit-settings.js';
+export type { Size } from './engine/options/sizes.js';
 export type { Duration } from './engine/options/values.js';
 export { eur, gbp, money, usd } from './engine/limits/money.js';
 export type { SlidingLogOptions } from './engine/algorithms/sliding-log.js';
@@ -87,6 +88,7 @@ export type {
   Phase,
   Scope,
 } from './app/config/common-limit-options.js';
+export type { CostByBytes, CostByDuration, MeasuredCost } from './app/config/measured-cost.js';
 export type {
   LimitDefaults,
   AdaptiveLimitOptions,

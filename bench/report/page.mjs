@@ -8,7 +8,7 @@ import { reasons } from './reasons.mjs';
 import { targets } from './targets.mjs';
 
 const INTRODUCTION = (command) =>
-  `Made by \`npm run bench${command.length === 0 ? '' : ` -- ${command.join(' ')}`}\`: all contenders in one run, in alternating rounds, on the same Redis; medians. Before one is timed it has to prove that it limits. Ours is the packed tarball, called by its public names (\`Limiter.consume\`, \`LimiterService.check\`, the global guard) with default options; where a row names one, with the option that it names, or with “everything off”: without telemetry, refusal cache and fallback. The limits are token buckets unless told otherwise.`;
+  `Made by \`npm run bench${command.length === 0 ? '' : ` -- ${command.join(' ')}`}\`: all contenders in one run, in alternating rounds, on the same Redis; medians. Before one is timed it has to prove that it limits. Ours is the packed tarball, called by its public names (\`Limiter.consume\`, \`LimiterService.check\`, the global guard) with default options; where a row names one, with the option that it names, or with “everything off”: without telemetry, refusal cache and fallback. The limits are token buckets, except where noted.`;
 
 /** How much of the processors was not this machine's: the case in which it was most. */
 function worst(disturbed) {

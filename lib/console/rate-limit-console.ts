@@ -12,6 +12,7 @@ import { RATE_LIMIT_REDIS, RATE_LIMIT_SETTINGS, RATE_LIMIT_STORE } from '../app/
 import { consoleMessages } from '../engine/errors/messages/console.js';
 import { RateLimitConfigError } from '../engine/errors/errors.js';
 import { consoleLogger } from '../engine/errors/logger.js';
+import { missingModule } from '../nest/copies.js';
 import { Explainer } from '../nest/explain/explainer.js';
 import { LimiterService } from '../nest/limiter.service.js';
 import { Overrides } from '../app/overrides/overrides.js';
@@ -101,7 +102,7 @@ export class RateLimitConsole
     @Optional() explainer?: Explainer,
   ) {
     if (service === undefined || stream === undefined || limiting === undefined) {
-      throw new RateLimitConfigError(consoleMessages.noModule(LOCATION), { code: 'SLUICE_NO_MODULE' });
+      throw missingModule(LOCATION, consoleMessages.noModule(LOCATION));
     }
     const { prefix, timeoutMs, ipv6Prefix } = limiting;
     const { isPlain, topKeys, observed } = settings;

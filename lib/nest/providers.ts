@@ -62,7 +62,7 @@ export const policyProviders: readonly Provider[] = [
   Policies,
 ];
 
-/** Limits become rules, and rules become the plan of each route. */
+/** Turns limits into rules, and rules into the plan of each route. */
 export const ruleProviders: readonly Provider[] = [
   KeyResolverFactory,
   RefusalResolvers,
@@ -79,7 +79,7 @@ export const ruleProviders: readonly Provider[] = [
   StartUpCheck,
 ];
 
-/** The steps of a request: it is read, checked, answered and completed. */
+/** The steps of a request: read, check, respond and complete. */
 export const requestProviders: readonly Provider[] = [
   Transports,
   KeptClientAddresses,

@@ -16,6 +16,7 @@ import { RateLimitConfigError } from '../engine/errors/errors.js';
 import { moduleLogger } from '../engine/errors/logger.js';
 import { messages } from '../engine/errors/messages/general.js';
 import { optionMessages } from '../engine/errors/messages/options.js';
+import { addCopy, setUpCopy } from './copies.js';
 import { RateLimitHealthIndicator } from './health/rate-limit.health-indicator.js';
 import { RATE_LIMIT_RANDOM } from '../app/config/tokens.js';
 import { DecisionHooks } from '../app/hooks/decision-hooks.js';
@@ -119,6 +120,7 @@ const exported: (Type | string | symbol)[] = [
   // Used by services of other entry points.
   WaitQueues,
 ];
+addCopy(exported);
 // Nest reads the metadata of a module's class once it has found all modules of an app, so all of its files have been loaded.
 onLimiterRecorded((name) => {
   providers.push(limiterProvider(name));
@@ -196,14 +198,14 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
   static override forRoot(options: RateLimitModuleOptions & RateLimitModuleExtras = {}): DynamicModule {
     moduleIsSetUp();
     checkExtras(options, 'RateLimitModule', MODULE_OPTIONS);
-    return super.forRoot(options);
+    return withSubstitutes(super.forRoot(options));
   }
 
   /** Sets up the module with options that are only known at start-up: `useFactory`, `useClass` or `useExisting`. */
   static override forRootAsync(options: typeof ASYNC_OPTIONS_TYPE): DynamicModule {
     moduleIsSetUp();
     checkExtras(options, 'RateLimitModule.forRootAsync', ASYNC_OPTIONS);
-    return super.forRootAsync(options);
+    return withSubstitutes(super.forRootAsync(options));
   }
 
   /** Defines additional limits by name, for the module that imports it and for all others. */
@@ -248,6 +250,11 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
     this.rates.close();
     await this.store.close();
   }
+}
+
+function withSubstitutes(module: DynamicModule): DynamicModule {
+  const substitutes = setUpCopy();
+  return substitutes.length === 0 ? module : { ...module, imports: [...(module.imports ?? []), ...substitutes] };
 }
 
 const ASYNC_OPTIONS = ['imports', 'inject', 'useFactory', 'useClass', 'useExisting'];

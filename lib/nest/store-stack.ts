@@ -35,7 +35,7 @@ export interface CountingPlace {
    * @default whether the connection is made here
    */
   readonly ownsClient?: boolean | undefined;
-  /** The Redis that counts for several regions. */
+  /** The home Redis, which counts for several regions. */
   readonly home?: HomePlace | undefined;
   /** Finds limits of the app for counters that no request refers to. */
   readonly findLimit?: FindLimit | undefined;

@@ -15,7 +15,7 @@ import { AppModule, Settings } from './app.module.js';
 
 async function bootstrap() {
   const app = await NestFactory.create(AppModule);
-  app.setGlobalPrefix('api', { exclude: ['health'] });
+  app.setGlobalPrefix(app.get(Settings).prefix, { exclude: ['health'] });
   app.enableVersioning({ type: VersioningType.URI });
   await app.listen(app.get(Settings).port);
   console.log('it listens');
@@ -43,6 +43,7 @@ import { RateLimit, RateLimitModule, SkipRateLimit } from 'nestjs-sluice';
 export class Settings {
   readonly rate = 10;
   readonly port = 0;
+  readonly prefix = 'api';
 }
 @Module({ providers: [Settings], exports: [Settings] })
 class SettingsModule {}
@@ -80,7 +81,7 @@ class HealthController {
   check() {}
 }
 
-@Module({ controllers: [OrdersController], providers: [Database] })
+@Module({ controllers: [OrdersController], providers: [Database, Settings] })
 class OrdersModule {}
 
 @Module({

@@ -340,6 +340,46 @@ describe('generated requests', () => {
   });
 });
 
+describe('a limit of a policy that counts bytes', () => {
+  const sizes = [2500, '-', 999, 9000, 100, 100];
+  const at = (index: number) => `[21/Sep/2026:10:00:0${index} +0000]`;
+
+  beforeAll(async () => {
+    await logs.write('bytes.yaml', [
+      'limits:',
+      '  traffic: { algo: fixed-window, rate: 10, interval: 1h, cost: { by: bytes, per: 1kB, estimate: 2 } }',
+    ]);
+    await logs.write(
+      'bytes.log',
+      sizes.map((size, index) => `203.0.113.7 - - ${at(index)} "GET /a HTTP/1.1" 200 ${size}`),
+    );
+  });
+
+  it.each(['body_bytes_sent', 'bytes', 'contentLength'])('charges what the field %s says', async (field) => {
+    const lines = sizes.map((size, index) => ({
+      time: START + index * 1000,
+      ip: '203.0.113.7',
+      [field]: size === '-' ? 0 : size,
+    }));
+    await logs.write('bytes.ndjson', lines);
+    const report = await logs.report('--policy', logs.path('bytes.yaml'), 'bytes.ndjson');
+    // 3 + 0 + 1 + 9 units: the fourth fits by its estimate, and the next ones no more.
+    expect(report).toMatchObject({ allowed: 4, refused: 2 });
+    expect(report.limits[0]!.worstStretch).toMatchObject({ units: 13 });
+  });
+
+  it('charges the field of server logs', async () => {
+    const report = await logs.report('--policy', logs.path('bytes.yaml'), 'bytes.log');
+    expect(report).toMatchObject({ allowed: 4, refused: 2, limits: [{ worstStretch: { units: 13 } }] });
+  });
+
+  it('refuses a log without such a field', async () => {
+    await logs.write('no-bytes.ndjson', [{ time: START, ip: '203.0.113.7' }]);
+    const run = await logs.simulate('--policy', logs.path('bytes.yaml'), 'no-bytes.ndjson');
+    expect(run).toMatchObject({ code: 2, stderr: expect.stringContaining('a limit of the policy counts bytes') });
+  });
+});
+
 /** The elements of a chart with their classes. */
 const shapeOf = (svg: string) =>
   [...svg.matchAll(/<(\w+)(?: class="(\w+)")?/g)].map(([, tag, name]) => [tag, name].join('.'));

@@ -11,9 +11,10 @@ import {
   Get,
   type HttpException,
   type INestApplication,
+  Inject,
   type Type,
 } from '@nestjs/common';
-import { APP_FILTER } from '@nestjs/core';
+import { APP_FILTER, LazyModuleLoader } from '@nestjs/core';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { IoAdapter } from '@nestjs/platform-socket.io';
@@ -27,10 +28,13 @@ import {
   RateLimitGuard,
   RateLimitModule,
 } from '../../lib/index.js';
+import { paced } from '../../lib/integrations/client/index.js';
+import { RateLimitGraphqlModule } from '../../lib/integrations/graphql/index.js';
 import { OutboundLimiter } from '../../lib/integrations/outbound/index.js';
 import { rateLimitSockets } from '../../lib/integrations/sockets/index.js';
 import { startUp } from '../e2e/http-app.js';
 import { freshPrefix, SENDS_ONCE } from '../support/limits/stores.js';
+import { anotherCopy } from '../support/nest/another-copy.js';
 import { PACKAGE_FOLDER } from '../support/processes/npm.js';
 import { freePort } from '../support/processes/ports.mjs';
 import { patient } from '../support/redis/patience.mjs';
@@ -167,6 +171,17 @@ const ERRORS: Record<RateLimitErrorCode, () => Promise<unknown>> = {
   },
   SLUICE_DUPLICATE_MODULE: () =>
     thrownBy(() => startUp({}, [], { imports: [RateLimitModule.forRoot({ limits: [minute] })] })),
+  SLUICE_LAZY_MODULE: async () => {
+    const loader = (await app()).get(LazyModuleLoader);
+    return thrownBy(() => loader.load(() => RateLimitGraphqlModule.forRoot()));
+  },
+  SLUICE_TWO_COPIES: () => {
+    const [copy] = anotherCopy<[typeof import('../../lib/index.js')]>('index.js');
+    class Mails {
+      constructor(@Inject(copy.LimiterService) readonly limiters: object) {}
+    }
+    return thrownBy(() => startUp({}, [], { providers: [Mails] }));
+  },
   SLUICE_MISSING_PACKAGE: () => without('ioredis', () => started({ redis: server.url })),
   SLUICE_UNCHECKED_LIMIT: () => started({ guard: false }, [controllerWith(minute)]),
   SLUICE_NOT_INJECTED: () => thrownBy(() => new (RateLimitGuard as Type)()),
@@ -235,6 +250,12 @@ const ERRORS: Record<RateLimitErrorCode, () => Promise<unknown>> = {
     const limiter = (await limiters({ maxWaiters: 1 })).for('email');
     await limiter.consume('user:1', 3);
     return Promise.race([1, 2].map(() => thrownBy(() => limiter.acquire('user:1', { timeout: '1h' }))));
+  },
+  SLUICE_NOT_SENT: async () => {
+    const usedUp = () => Promise.resolve(new Response('', { headers: { RateLimit: '"day";r=0;t=3600' } }));
+    const fetch = paced(usedUp);
+    await fetch('https://api.example');
+    return thrownBy(() => fetch('https://api.example'));
   },
   SLUICE_STORE_FAILED: async () => {
     const service = await onRedis('');

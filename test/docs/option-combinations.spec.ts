@@ -25,6 +25,7 @@ const OPTIONS: Readonly<Record<string, object>> = {
   blockFor: { blockFor: '1h' },
   strike: { blockFor: '1h', strike: true },
   count: { count: 'failed' },
+  'cost: { by, per }': { cost: { by: 'bytes', per: '1kB' } },
   countRefused: { countRefused: true },
   reserveFor: { reserveFor: { critical: 0.2 } },
   prefetch: { prefetch: { units: 10, ttl: '10s' } },
@@ -64,7 +65,9 @@ async function starts(algo: string, ...options: string[]): Promise<boolean> {
   );
   if ('candidate' in limit && !('rate' in limit)) Object.assign(limit, { candidate: { limit: 50 } });
   const root = { algo: 'token-bucket', rate: 1_000, interval: '1m', key: 'global' } as const;
-  const define = { ...('within' in limit ? { root } : {}), limit: limit as LimitDefinition };
+  // A measured cost has to be measured at each level.
+  const cost = 'cost' in limit ? { cost: limit.cost as LimitDefinition['cost'] } : {};
+  const define = { ...('within' in limit ? { root: { ...root, ...cost } } : {}), limit: limit as LimitDefinition };
   try {
     const module = RateLimitModule.forRoot({ define });
     const app = await NestFactory.createApplicationContext(module, { logger: false, abortOnError: false });

@@ -9,6 +9,7 @@ describe('the pages of the repository', () => {
     ...listed('.'),
     ...listed('bench'),
     ...listed('bench/charts'),
+    ...listed('vectors'),
     ...listed('docs', { recursive: true }),
     ...listed('lib', { recursive: true }),
     ...listed('.github', { recursive: true }),

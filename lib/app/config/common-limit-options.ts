@@ -6,6 +6,7 @@ import type { RefusalBody, RefusalMessage, RefusalOption } from '../http/refusal
 import type { LimitKey } from '../../engine/limits/limit-key.js';
 import type { OnStoreError } from '../../engine/limits/limit-settings.js';
 import type { Priority } from '../../engine/limits/priority.js';
+import type { MeasuredCost } from './measured-cost.js';
 
 /** How a request without a key for the limit is handled. */
 export type OnMissingKey = 'ip' | 'skip' | 'refuse';
@@ -29,6 +30,17 @@ export interface Outcome {
   readonly error?: unknown;
   /** True if the client disconnected before the response was known. Such a request counts both for `'failed'` and for `'succeeded'`. */
   readonly aborted: boolean;
+  /**
+   * The number of bytes of the response body that went through the socket, after compression; of an aborted download only the sent part.
+   * Over HTTP/1 it includes the framing of chunked responses. `undefined` over transports other than HTTP, and for responses without a connection, such
+   * as those of Fastify's `inject`.
+   */
+  readonly bytes?: number | undefined;
+  /**
+   * The milliseconds from the check of the limit to the end of the response, or of the handler if there is no response. The delay of
+   * a `leaky-bucket` does not count.
+   */
+  readonly durationMs?: number | undefined;
   /** The request's context. */
   readonly context: ExecutionContext;
 }
@@ -57,10 +69,12 @@ export interface CommonLimitOptions extends CommonFeatureOptions, DecisionHooksO
   key?: LimitKey | undefined;
   /**
    * The number of units that a request costs: a whole number >= 0, or a function that returns one. A request that costs 0 units is checked
-   * against the limit, as by `peek`, but takes nothing.
+   * against the limit, as by `peek`, but takes nothing. `{ by: 'bytes', per: '1kB' }` and `{ by: 'duration', per: '100ms' }` charge an
+   * `estimate`, by default 1. Once the response has ended, its real cost replaces the estimate: surplus units are refunded, and missing units
+   * are charged like those of `count`. Not for `concurrency` and `adaptive`.
    * @default 1
    */
-  cost?: (number | ((context: ExecutionContext) => number | Promise<number>)) | undefined;
+  cost?: number | ((context: ExecutionContext) => number | Promise<number>) | MeasuredCost | undefined;
   /**
    * The importance of a request: `'critical'`, `'default'` or `'sheddable'`, or a function that returns one of these. It affects limits
    * with `reserveFor`, and `adaptive` limits, which reject the least important requests first.

@@ -14,7 +14,7 @@ export function defineLimit(limit: LimitDefinition): LimitDefinition {
 }
 
 /**
- * Returns several limits by name unchanged, as `define` and `forFeature` take them; see `defineLimit`.
+ * Returns several limits by name unchanged, in the form that `define` and `forFeature` take; see `defineLimit`.
  *
  * @example
  * ```ts

@@ -31,6 +31,7 @@ import {
   type OptionRows,
 } from '../../engine/options/option-row.js';
 import type { CommonLimitOptions } from './common-limit-options.js';
+import { costKind, readMeasure } from './measured-cost.js';
 import { isModuleOption } from './module-option-names.js';
 import { featureOptions } from './feature-options.js';
 import { isCallable } from '../../engine/util/objects.js';
@@ -66,7 +67,7 @@ const coreOptions = {
     onCommandLine: true,
   },
   cost: {
-    kind: orFunction(whole(0), 'a function of the context'),
+    kind: costKind,
     text: 'The units of a request.',
     default: 1,
     inDefaults: true,
@@ -249,6 +250,7 @@ export function checkLimit(definition: { readonly algo?: unknown }, location: st
   const algorithm = algorithms.get(definition.algo);
   if (algorithm !== undefined) refuseForeign(definition, algorithm, location);
   checkGiven(location, definition, commonRows);
+  readMeasure((definition as AllCommonOptions).cost, algorithm, location);
   if (algorithm !== undefined) {
     checkTogether(location, definition, optionsOf(algorithm), isPatch ? isCommon : undefined);
   }

@@ -3,7 +3,7 @@ import { REFUSAL_EXPECTED } from '../http/refusal-answer.js';
 import { isCallable } from '../../engine/util/objects.js';
 import type { RateLimitModuleOptions } from './module-options.js';
 
-/** The values that an option takes, in words and as a check. */
+/** The values that an option accepts: a description and a check. */
 type OptionCheck = readonly [expected: string, isValid: (value: unknown) => boolean];
 
 const HOOK: OptionCheck = [HOOK_EXPECTED, (value) => typeof value === 'function'];

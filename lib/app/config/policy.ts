@@ -5,7 +5,7 @@ import type { FeaturePatch } from '../../storage/features/index.js';
 import type { ExactLimit } from './limit-definition.js';
 import type { ConfiguredListEntry, ListName } from './list-entry.js';
 
-/** Options that are not data, and options that a policy expresses in another way. */
+/** Options that aren't plain data, and options that a policy expresses in another way. */
 type NoData = 'name' | 'skip' | 'body' | 'mode' | keyof FeaturePatch;
 
 type DataOf<Definition> = Definition extends ExactLimit
@@ -77,7 +77,7 @@ export interface PolicyLimit {
   /** All options but the mode; for a limit that code defines, only those that replace its own. */
   readonly options: Partial<ExactLimit>;
   readonly mode: LimitMode | undefined;
-  /** The place of the limit, for messages. */
+  /** The place of the limit in the policy, for messages. */
   readonly place: string;
   /** The places of its options, for messages. */
   readonly places: ReadonlyMap<string, string>;

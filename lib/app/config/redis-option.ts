@@ -49,6 +49,6 @@ export function wrongRedis(location: string, redis: unknown, option: keyof typeo
   const expected = url === undefined ? EXPECTED[option] : redisMessages.urlExpected(url);
   if (refusal !== undefined) return redisMessages.unusable(location, refusal, expected);
   const message = messages.wrongOption(location, option, withoutSecrets(redis), expected);
-  // Most likely an environment variable that is set to nothing.
+  // Most likely an environment variable that is empty.
   return redis === '' && option === 'redis' ? redisMessages.orLeftOut(message) : message;
 }

@@ -1,6 +1,6 @@
 import type { RedisConnection } from '../../storage/redis/client.js';
 
-/** The region in which an app runs, and where limits of scope `'world'` count for all regions. */
+/** The region in which an app runs, and the home Redis for limits of scope `'world'`. */
 export interface RegionOptions {
   /** The name of this region, unique among all regions: 1 to 32 letters, digits or hyphens. */
   name: string;

@@ -17,7 +17,7 @@ import { isRedisConnection, wrongRedis } from './redis-option.js';
 import { readRegions } from './read-regions.js';
 import type { RegionOptions } from './region-options.js';
 
-/** The module's options, read and checked. */
+/** The module's options after reading and checking. */
 export interface RateLimitSettings {
   readonly options: RateLimitModuleOptions;
   readonly formatters: readonly HeaderFormatter[];

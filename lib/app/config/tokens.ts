@@ -2,7 +2,7 @@
 export const RATE_LIMIT_SETTINGS = Symbol('RATE_LIMIT_SETTINGS');
 /** The token of the connection that the store and the overrides share; `undefined` without `redis`. */
 export const RATE_LIMIT_REDIS = Symbol('RATE_LIMIT_REDIS');
-/** The token of the connection to the Redis that counts for several regions; `undefined` without `regions`. */
+/** The token of the connection to the home Redis, which counts for several regions; `undefined` without `regions`. */
 export const RATE_LIMIT_HOME = Symbol('RATE_LIMIT_HOME');
 /** The token of the store. */
 export const RATE_LIMIT_STORE = Symbol('RATE_LIMIT_STORE');
@@ -17,5 +17,5 @@ export const RATE_LIMIT_LISTS = Symbol('RATE_LIMIT_LISTS');
 export const OVERRIDE_STORE = Symbol('OVERRIDE_STORE');
 /** The token of the first version of the policy; `undefined` without one. */
 export const RATE_LIMIT_POLICY = Symbol('RATE_LIMIT_POLICY');
-/** The token of the option `policy`, read and checked; `undefined` without it. */
+/** The token of the option `policy` after reading and checking; `undefined` without it. */
 export const POLICY_SETTINGS = Symbol('POLICY_SETTINGS');

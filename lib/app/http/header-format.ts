@@ -41,19 +41,22 @@ interface SerialisedList {
   readonly names: readonly string[];
   readonly policies: string;
   readonly policiesWithoutNames: string;
+  /** The factor of each limit's units in the headers, if any limit counts bytes. */
+  readonly bytes: readonly number[] | undefined;
 }
 
 const serialisedLists = new WeakMap<readonly LimitInfo[], SerialisedList>();
 
 /** draft-ietf-httpapi-ratelimit-headers-08; the wire format is unchanged up to draft 11. */
 const draft8: OwnFormatter = ({ decisions }, limits) => {
-  const { names, policies } = serialiseAll(limits);
+  const { names, policies, bytes } = serialiseAll(limits);
   let states = '';
   for (let index = 0; index < decisions.length; index++) {
     const decision = decisions[index]!;
     const t = secondsLeft(decision);
     if (index > 0) states += ', ';
-    states += `${names[index]};r=${integer(decision.remaining)}`;
+    const left = bytes === undefined ? decision.remaining : decision.remaining * bytes[index]!;
+    states += `${names[index]};r=${integer(left)}`;
     if (t !== undefined) states += `;t=${integer(t)}`;
   }
   return { 'RateLimit-Policy': policies, RateLimit: states };
@@ -143,6 +146,7 @@ function serialiseAll(limits: readonly LimitInfo[]): SerialisedList {
       names: parts.map(({ name }) => name),
       policies: parts.map(({ policy }) => policy).join(', '),
       policiesWithoutNames: parts.map(({ policyWithoutName }) => policyWithoutName).join(', '),
+      bytes: limits.some(isOfBytes) ? limits.map(({ bytesPerUnit = 1 }) => bytesPerUnit) : undefined,
     };
     serialisedLists.set(limits, known);
   }
@@ -153,10 +157,19 @@ function serialise(limit: LimitInfo): Serialised {
   const name = quoted(limit.name);
   const q = integer(limit.quota);
   const w = integer(Math.max(1, Math.ceil(limit.windowMs / 1000)));
-  const { quotaUnit } = limit;
+  const { quotaUnit, bytesPerUnit } = limit;
+  const policyWithoutName = `${q};w=${w}`;
+  if (bytesPerUnit !== undefined) {
+    const bytes = integer(limit.quota * bytesPerUnit);
+    return { name, policy: `${name};q=${bytes};qu=${quoted(quotaUnit)};w=${w}`, policyWithoutName };
+  }
   // The unit is requests unless the policy specifies another one.
   const unitOrWindow = quotaUnit === 'requests' ? `w=${w}` : `qu=${quoted(quotaUnit)}`;
-  return { name, policy: `${name};q=${q};${unitOrWindow}`, policyWithoutName: `${q};w=${w}` };
+  return { name, policy: `${name};q=${q};${unitOrWindow}`, policyWithoutName };
+}
+
+function isOfBytes({ bytesPerUnit }: LimitInfo): boolean {
+  return bytesPerUnit !== undefined;
 }
 
 function integer(value: number): string {

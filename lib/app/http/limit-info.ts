@@ -10,8 +10,10 @@ export interface LimitInfo {
   readonly algo: string;
   /** The maximum number of units that can be allowed at once. */
   readonly quota: number;
-  /** The unit: requests, or requests that run at once. */
-  readonly quotaUnit: 'requests' | 'concurrent-requests';
+  /** The unit: requests, requests that run at once, or bytes of responses. */
+  readonly quotaUnit: 'requests' | 'concurrent-requests' | 'content-bytes';
+  /** With `'content-bytes'`, the bytes of a unit: `quota` and the decisions are in units. */
+  readonly bytesPerUnit?: number;
   /**
    * The time in milliseconds after which `quota` units are always available again: a client that sends no more than that per period of this
    * length is never rejected. For a calendar window, the length of the current window.
@@ -39,13 +41,28 @@ export function limitInfo(limit: CompiledLimit, nowMs: number): LimitInfo {
   const { name, quota, shadow, algorithm } = limit;
   const windowMs = limit.paceMs(nowMs);
   // Returns the same object as long as nothing has changed, so that results derived from it can also be cached.
-  const quotaUnit: LimitInfo['quotaUnit'] = algorithm.leases === undefined ? 'requests' : 'concurrent-requests';
+  const { bytesPerUnit } = limit;
+  const quotaUnit = unitOf(algorithm.leases !== undefined, bytesPerUnit);
   const isSame = known?.info.windowMs === windowMs;
   const info: LimitInfo = isSame
     ? known.info
-    : { name, algo: algorithm.name, quota, quotaUnit, windowMs, shadow, ...ratesOf(limit) };
+    : {
+        name,
+        algo: algorithm.name,
+        quota,
+        quotaUnit,
+        windowMs,
+        shadow,
+        ...ratesOf(limit),
+        ...(bytesPerUnit !== undefined && { bytesPerUnit }),
+      };
   cache.set(limit, { info, second });
   return info;
+}
+
+function unitOf(isHeld: boolean, bytesPerUnit: number | undefined): LimitInfo['quotaUnit'] {
+  if (isHeld) return 'concurrent-requests';
+  return bytesPerUnit === undefined ? 'requests' : 'content-bytes';
 }
 
 /** The options of a limit that determine its rate. */

@@ -6,7 +6,7 @@ export { addressForm } from './ip.js';
 import type { KeyForm, KeyScheme } from './key-scheme.js';
 import { userKey } from './user.js';
 
-/** Every form of `key`. To add one, add a line here. */
+/** Every form of `key`. To add a form, add a line here. */
 const list = [ipKey, userKey, globalKey, headerKey, functionKey, classKey] as const;
 
 /** The form of the identities of a `key`; `undefined` if they may be any text. */

@@ -49,7 +49,7 @@ export function readOptions(options: unknown, location: string, more: readonly s
   };
 }
 
-/** Reads the options of a change of a rate. */
+/** Reads the options of a rate change. */
 export function readRateOptions(options: unknown, location: string): ReadOptions & { inherit: InheritMode } {
   const read = readOptions(options, location, ['inherit']);
   const { inherit = 'keep' } = options as SetRateOptions;
@@ -96,7 +96,7 @@ export function readQuery(options: unknown, location: string): string | undefine
   throw new RateLimitConfigError(messages.wrongOption(location, 'key', key, 'a string that is not empty'));
 }
 
-/** Reads which page of overrides a call requests. */
+/** Reads the options that select a page of overrides. */
 export function readPageOptions(options: unknown, location: string): { cursor: string | undefined; count: number } {
   assertOptions(options, location, ['cursor', 'count']);
   const { cursor, count = 100 } = options as ListOverridesOptions;
@@ -106,7 +106,7 @@ export function readPageOptions(options: unknown, location: string): { cursor: s
   return { cursor, count: wholeNumber(location, 'count', count, { max: MOST_OF_A_PAGE }) };
 }
 
-/** Reads which changes a call requests. */
+/** Reads the options that select changes. */
 export function readChangesOptions(options: unknown, location: string): { limit: string | undefined; last: number } {
   assertOptions(options, location, ['limit', 'last']);
   const { limit, last = 100 } = options as ChangesOptions;

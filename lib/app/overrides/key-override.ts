@@ -18,13 +18,13 @@ export class KeyOverride {
 
   constructor(readonly key: string) {}
 
-  /** The options that replace those of the limit. */
+  /** The options that replace the limit's options. */
   get patch(): RatePatch | undefined {
     // A policy contains only options of the algorithm here, as a patch does.
     return this.rate?.patch ?? (this.policy?.patch as RatePatch | undefined);
   }
 
-  /** The mode that replaces that of the limit. */
+  /** The mode that replaces the limit's mode. */
   get overridingMode(): LimitMode | undefined {
     return this.mode?.mode ?? this.policy?.mode;
   }

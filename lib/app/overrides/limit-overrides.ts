@@ -41,7 +41,7 @@ export class LimitOverrides implements KeyedLimits, OverrideHolder<LimitOverride
     private readonly compiler: RuleCompiler,
   ) {}
 
-  /** The number of keys with overrides of their own. */
+  /** The number of keys with overrides. */
   get size(): number {
     return this.keys.size;
   }

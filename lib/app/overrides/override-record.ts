@@ -40,7 +40,7 @@ export function readRecord(json: string): StoredRecord {
   }
 }
 
-/** Reads a record that was parsed together with others. */
+/** Reads a record from an already parsed value. */
 export function asRecord(value: unknown, json = () => JSON.stringify(value)): StoredRecord {
   if (typeof value !== 'object' || value === null) return { damage: messages.notARecord(json()) };
   const record = value as Record<string, unknown>;

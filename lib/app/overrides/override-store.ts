@@ -17,11 +17,11 @@ export interface OverrideItem extends OverrideAddress {
   /** JSON; `'null'` to clear it. */
   readonly value: string;
   readonly inherit: InheritMode;
-  /** When it expires: `+` and milliseconds from now, milliseconds since the epoch, or `null`. */
+  /** The time at which it expires: `+` and milliseconds from now, milliseconds since the epoch, or `null`. */
   readonly ends: string;
   /** The limit's quota under the override. */
   readonly quota: number;
-  /** The limit's quota before it; ignored if an override in force already has it. */
+  /** The limit's quota before it; ignored if a current override already contains it. */
   readonly previousQuota: number;
 }
 
@@ -69,11 +69,11 @@ export interface OverrideStore {
   subscribe(onUpdate: (update: OverrideUpdate) => void): void;
   /** Reads the store now and after each change by others, until `close`. Resolves after the first read, even if it failed. */
   watch(): Promise<void>;
-  /** Resolves when all changes made before the call have been reported. */
+  /** Resolves when all changes before the call have been reported. */
   read(): Promise<void>;
   /** Resolves to the version of the change once it has been reported; to `undefined` if it wasn't made. */
   write(change: OverrideChange): Promise<number | undefined>;
-  /** The last changes, at most `most` of them, the oldest first. */
+  /** The last changes, at most `most`, starting with the oldest. */
   changes(most: number): Promise<StoredChange[]>;
   close(): void;
 }

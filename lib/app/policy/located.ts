@@ -23,9 +23,9 @@ export interface LocatedEntry {
 /** A value of a policy, with its place. */
 export interface Located {
   readonly place: Place;
-  /** The value, unless it is an object or a list; for these, something that no option accepts. */
+  /** The value, unless it is an object or a list; for these, a value that no option accepts. */
   readonly value: unknown;
-  /** The value as messages show it. */
+  /** The value in the form that messages show. */
   readonly shown: string;
   /** The entries of an object; `undefined` for anything else. */
   readonly entries: readonly LocatedEntry[] | undefined;
@@ -33,7 +33,7 @@ export interface Located {
   readonly items: readonly Located[] | undefined;
 }
 
-/** A place as messages show it: `limits.yaml:12:5 limits.api.rate`. */
+/** A place in the form that messages show: `limits.yaml:12:5 limits.api.rate`. */
 export function showPlace({ name, line, column, path }: Place): string {
   return name + (line === undefined ? '' : `:${line}:${column ?? 1}`) + (path === '' ? '' : ` ${path}`);
 }

@@ -15,7 +15,7 @@ const SHORTEST_EVERY_MS = 10;
 const LONGEST_EVERY_MS = 86_400_000;
 const LONGEST_TIMEOUT_MS = 3_600_000;
 
-/** The option `policy`, read and checked. */
+/** The option `policy` after reading and checking. */
 export interface PolicySettings {
   readonly source: PolicySource;
   /** The time between two checks, in milliseconds; `undefined` if the source is read once. */

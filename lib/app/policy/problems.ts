@@ -30,7 +30,7 @@ export class Problems {
     return this.list.toSorted((one, other) => at(one) - at(other));
   }
 
-  /** `within` is the part of the place that the message is about, such as `.rate`. */
+  /** `within`: the part of the place that the message refers to, such as `.rate`. */
   add({ name, line, column, path }: Place, message: string, within = ''): void {
     // Only the first problem of a place is kept, because it causes the others.
     const isKnown = this.known.some((known) => known.path === path && known.line === line && known.column === column);

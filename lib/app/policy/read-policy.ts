@@ -42,7 +42,7 @@ const SECTIONS = new Map<string, Section>([
 /** A key that is meant for editors. */
 const OF_EDITORS = '$schema';
 
-/** The result of reading a source: a policy that is valid as a whole, or its problems. */
+/** The result of reading a source: a valid policy, or its problems. */
 export type PolicyReading = { readonly policy: Policy } | { readonly problems: readonly PolicyProblem[] };
 
 /** Reads a policy as a whole. If `value` is undefined, the problems contain the reason. */

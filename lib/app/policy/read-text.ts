@@ -27,7 +27,7 @@ export async function readText(name: string, bytes: Buffer, problems: Problems):
     return undefined;
   }
   const isJson = extname(name).toLowerCase() === '.json';
-  // Only the YAML parser reports lines.
+  // `JSON.parse` doesn't report lines, so the YAML parser reads JSON as well.
   const value = await parseYaml(name, text, isJson, problems);
   const wrong = isJson && value !== undefined ? jsonError(text) : undefined;
   if (wrong === undefined) return value;

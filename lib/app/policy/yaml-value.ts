@@ -45,7 +45,7 @@ export interface YamlFile {
 /** A value that no option accepts. It isn't `undefined`, which would mean a missing option. */
 const NO_VALUE = Symbol('no value');
 
-/** A value in a YAML or JSON file. Anchors, aliases, tags and duplicate names are problems. */
+/** A value in a YAML or JSON file. Anchors, aliases, tags and duplicate names are reported as problems. */
 export class YamlValue implements Located {
   readonly place: Place;
   readonly value: unknown;

@@ -37,7 +37,8 @@ export function ancestorsOf(rule: Rule, defined: DefinedRules, location: string)
 }
 
 /** Throws if the parent's units cannot be charged together with those of its children. */
-function refuseParent({ configured: own }: Rule, { configured: parent, name, settings }: Rule, location: string): void {
+function refuseParent(child: Rule, { configured: parent, name, settings }: Rule, location: string): void {
+  const { configured: own } = child;
   if (parent.adapts) {
     throw new RateLimitConfigError(withinMessages.parentAdapts(location, name, parent.algorithm.name), {
       code: 'SLUICE_INVALID_WITHIN',
@@ -45,6 +46,12 @@ function refuseParent({ configured: own }: Rule, { configured: parent, name, set
   }
   if (settings.childless !== undefined) {
     throw new RateLimitConfigError(withinMessages.parentWith(location, name, settings.childless), {
+      code: 'SLUICE_INVALID_WITHIN',
+    });
+  }
+  // An estimate is settled for each level by its own cost.
+  if (child.settings.measure !== undefined && !settings.hasCost) {
+    throw new RateLimitConfigError(withinMessages.parentWithoutCost(location, child.name, name), {
       code: 'SLUICE_INVALID_WITHIN',
     });
   }

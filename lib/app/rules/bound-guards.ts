@@ -33,7 +33,7 @@ export function isOwnGuard(guard: object): boolean {
 }
 
 function markOf(guard: object): unknown {
-  // Tests may replace guards by plain objects.
+  // Tests may replace guards with plain objects.
   const type = typeof guard === 'function' ? guard : (guard.constructor as Function | undefined);
   return type === undefined ? undefined : Reflect.getMetadata(OWN_GUARD, type);
 }

@@ -39,7 +39,7 @@ export class HandlerClasses {
     return [...found.values()];
   }
 
-  /** All controllers and providers that are classes, with or without limits. */
+  /** All controllers and all providers with a class, with or without limits. */
   known(): HandlerClass[] {
     return [...this.modules.values()].flatMap(({ controllers, providers }) =>
       [...controllers.values(), ...providers.values()].map(({ metatype }) => metatype).filter(isClass),
@@ -52,7 +52,7 @@ export class HandlerClasses {
     return new Map(this.namesOf(type).map((name) => [name, prototype[name] as Handler]));
   }
 
-  /** The name by which a class has a method. */
+  /** The name of a method in its class. */
   nameOf(type: HandlerClass, handler: Handler): string | undefined {
     const prototype = type.prototype as Record<string, Handler>;
     return this.namesOf(type).find((name) => prototype[name] === handler);

@@ -3,7 +3,7 @@ import { CompiledLimit, type LimitPlace, type LimitSettings } from '../../engine
 import type { LikelySeconds } from '../../engine/options/likely-seconds.js';
 import { Rule, type RuleSettings } from './rule.js';
 
-/** Limits with equal options and settings, wherever they are declared. */
+/** Limits with equal options and settings, regardless of the place of their declaration. */
 export class LimitKind {
   private latest: CompiledLimit | undefined;
   /** Equal limits share one object, so that stores can share what they cache for them. */

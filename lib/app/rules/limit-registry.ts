@@ -46,7 +46,7 @@ export interface LimitVersion {
 export interface NamedLimit extends Mutable<LimitVersion> {
   /** Its definition in code; `undefined` if only a policy defines it. */
   readonly written: LimitDefinition | undefined;
-  /** The definition from which its rule was made. */
+  /** The definition that its rule was created from. */
   readonly first: LimitDefinition;
   readonly declaration: Declaration;
   readonly rule: Rule;
@@ -65,6 +65,8 @@ export class LimitRegistry {
   onDefined: () => void = () => undefined;
   /** True if a class or route has limits that depend on the request. */
   choosesOnRoutes = false;
+  /** True once the limits of all routes have been checked. */
+  hasStarted = false;
   private readonly moduleLimits: readonly NamedLimit[];
   /** The places of the module's limits by name, including limits that depend on the request. */
   private readonly modulePlaces = new Map<string, string>();
@@ -124,7 +126,7 @@ export class LimitRegistry {
     return this.moduleSpecs.some((spec) => 'perRoute' in spec && spec.perRoute);
   }
 
-  /** The names that can be referred to. */
+  /** The names that routes and code can refer to. */
   get names(): string[] {
     return [...this.defined.keys()];
   }

@@ -40,9 +40,9 @@ export function countsAddresses({ settings, countsRequests }: Rule, onRoutes = c
 
 /** The kinds of keys that the limits of an app use. Lists for all limits depend on them. */
 export interface KeysInUse {
-  /** True if a limit may have any text as its key. */
+  /** True if any text may be a key of a limit. */
   readonly takesAny: boolean;
-  /** True if addresses are the keys of a limit. */
+  /** True if a limit has addresses as keys. */
   readonly countsAddresses: boolean;
   readonly ipv6Prefix?: number | undefined;
 }
@@ -67,7 +67,7 @@ export function identityProblem(identity: string, inUse: KeysInUse): string | un
 
 /** A network in CIDR notation. */
 const NETWORK = /^(.+)\/\d{1,3}$/;
-/** The beginning of IPv4 addresses, followed by a star. */
+/** The prefix of IPv4 addresses, followed by a star. */
 const BEGINS_ADDRESS = /^\d{1,3}\.(?:\d{1,3}\.){0,2}\d{0,3}\*$/;
 
 /** The same as `keyProblem`, for a prefix of keys followed by a star. */

@@ -14,7 +14,7 @@ export interface RuleSource {
   readonly location: string;
   /** The place including the route, for messages. */
   readonly place: string;
-  /** One of its rules, if they all have one name and differ only in their rate. */
+  /** One of its rules, if they all have the same name and only differ in their rate. */
   readonly example?: Rule | undefined;
   ask(context: ExecutionContext): Awaitable<readonly Rule[]>;
 }
@@ -34,7 +34,7 @@ type Answers = ReadonlyMap<RuleSource, readonly Rule[]>;
 export class RouteRules {
   /** The rules that are checked in a middleware, if one runs. */
   readonly middleware: readonly Rule[];
-  /** The rules that are checked in the guard, those of the middleware included. */
+  /** The rules that are checked in the guard, including those of the middleware. */
   readonly guard: readonly Rule[];
   /** The rules that are checked after all guards. */
   readonly authenticated: readonly Rule[];

@@ -1,6 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { type AlgorithmOptions, algorithms } from '../../engine/algorithms/index.js';
 import type { Count, Scope } from '../config/common-limit-options.js';
+import { type MeasuredCost, readMeasure } from '../config/measured-cost.js';
 import type { LimitDefaults, LimitDefinition } from '../config/limit-definition.js';
 import { COMMON_OPTIONS, isDefault, limitOptions, optionsOf, secondVersionOf } from '../config/limit-options.js';
 import { ownerOfOption } from '../config/option-owner.js';
@@ -114,6 +115,7 @@ export class RuleCompiler {
     const common = commonOptions(definition, this.defaults, location);
     const { cost, priority, skip, mode = 'enforce', message, body, count = 'all' } = common;
     const { perRoute = false } = common;
+    const measure = readMeasure(cost, algorithms.get(definition.algo), location);
     if (perRoute && !everywhere && !onRoutes) {
       const expected = "false, but in the module's 'limits', on a class and on a route";
       throw new RateLimitConfigError(messages.wrongOption(location, 'perRoute', perRoute, expected));
@@ -154,6 +156,7 @@ export class RuleCompiler {
       shadow: mode === 'shadow' || this.settings.shadow,
       nearLimit: common.nearLimit,
       unit: common.unit,
+      bytesPerUnit: measure?.by === 'bytes' ? measure.per : undefined,
       onStoreError: common.onStoreError ?? this.storeErrorPolicy(common.scope, location),
       generation,
       carry,
@@ -171,7 +174,8 @@ export class RuleCompiler {
       addressIsMeant: (common.onMissingKey ?? this.settings.options.onMissingKey) !== undefined,
       onMissingReader: this.settings.onMissingReader,
       phase,
-      cost: cost ?? 1,
+      cost: measure?.estimate ?? (cost as Exclude<typeof cost, MeasuredCost>) ?? 1,
+      measure,
       hasCost: cost !== undefined,
       childless: childlessOption(given, location),
       priority,

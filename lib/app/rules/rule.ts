@@ -7,6 +7,7 @@ import type {
   OnMissingKey,
   OnMissingReader,
 } from '../config/common-limit-options.js';
+import { type Measure, type MeasuredCost, measuredUnits } from '../config/measured-cost.js';
 import { RateLimitArgumentError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { planMessages } from '../../engine/errors/messages/plan.js';
@@ -15,7 +16,7 @@ import type { Identify } from '../key-resolvers/key-scheme.js';
 import type { CompiledLimit, MetBy } from '../../engine/limits/compiled-limit.js';
 import { identityWithin, NOBODY, ownIdentity } from '../../engine/limits/hierarchy.js';
 import type { Priority } from '../../engine/limits/priority.js';
-import type { Awaitable } from '../../engine/util/awaitable.js';
+import { andThen, type Awaitable } from '../../engine/util/awaitable.js';
 import type { RateFunction } from '../config/limits-by-request.js';
 import type { OnceLogger } from '../../engine/errors/logger.js';
 import type { RequestTrait } from '../../storage/features/request-trait.js';
@@ -161,7 +162,14 @@ export class Rule {
 
   /** True if it needs the end of a request: to decide if the request counts, or to release a lease. */
   get waitsForEnd(): boolean {
-    return this.settings.count !== 'all' || this.limit.algorithm.leases !== undefined;
+    const { count, measure } = this.settings;
+    return count !== 'all' || measure !== undefined || this.limit.algorithm.leases !== undefined;
+  }
+
+  /** True if it needs the bytes or the duration of a request. */
+  get measures(): boolean {
+    const { count, measure } = this.settings;
+    return measure !== undefined || typeof count === 'function';
   }
 
   /** True if units that a request was charged may have to be refunded. */
@@ -171,10 +179,14 @@ export class Rule {
 
   /** Returns true if a request with this outcome counts, or the number of units that it counts. */
   counts(outcome: Outcome): Awaitable<boolean | number> {
-    const { count } = this.settings;
-    if (typeof count === 'function') return count(outcome);
-    // A client that did not wait for the response must not be able to choose the outcome.
-    return count === 'all' || outcome.aborted || outcome.failed === (count === 'failed');
+    const { count, measure } = this.settings;
+    const counted =
+      typeof count === 'function'
+        ? count(outcome)
+        : // A client that did not wait for the response must not be able to choose the outcome.
+          count === 'all' || outcome.aborted || outcome.failed === (count === 'failed');
+    if (measure === undefined) return counted;
+    return andThen(counted, (is) => (is === true ? (measuredUnits(measure, outcome) ?? true) : is));
   }
 
   /** Finds the key of a request. Fixed rules with equal keys share this function. */
@@ -232,7 +244,10 @@ export interface RuleSettings {
   readonly addressIsMeant?: boolean;
   readonly onMissingReader: OnMissingReader;
   readonly phase: Phase;
-  readonly cost: NonNullable<CommonLimitOptions['cost']>;
+  /** The units of a request; an estimate if it is measured. */
+  readonly cost: Exclude<NonNullable<CommonLimitOptions['cost']>, MeasuredCost>;
+  /** How requests are measured; `undefined` if they are not. */
+  readonly measure?: Measure | undefined;
   /** True if a cost is set, so that the final cost of a request may differ. */
   readonly hasCost: boolean;
   readonly priority: CommonLimitOptions['priority'];

@@ -67,6 +67,7 @@ export class StartUpCheck {
     if (this.guards.isEnabled) this.refuseUnreached(classes);
     for (const place of classes.flatMap(({ unread }) => unread)) moduleLogger.warn(messages.notRead(place));
     this.guards.warnOfFields(classes.flatMap((each) => this.fields(each)));
+    this.registry.hasStarted = true;
   }
 
   private refuseUnknownLimiters(type: object | null, inject: readonly unknown[] | null | undefined): void {
@@ -109,7 +110,7 @@ export class StartUpCheck {
       .map(({ name }) => `${classNameOf(type)}.${name}`);
   }
 
-  /** The fields of GraphQL types that declare limits. */
+  /** The fields of GraphQL types with limits. */
   private fields({ type, methods }: DeclaredClass): string[] {
     return methods
       .filter(({ handler, declared }) => declared.specs.length > 0 && resolvesField(type, handler))

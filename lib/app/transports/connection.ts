@@ -9,7 +9,7 @@ export interface ClosableResponse {
 /** The additional members of Node's responses. For HTTP/2, only the stream of a response shows that it has been closed. */
 interface NodeResponse extends ClosableResponse {
   readonly stream?: { readonly destroyed?: boolean };
-  /** `null` while the response waits behind those of earlier requests on the same connection (pipelining). */
+  /** `null` while the response waits for those to earlier requests on the same connection (pipelining). */
   readonly socket?: object | null;
   readonly req?: { readonly socket?: ClosableResponse | null };
 }

@@ -7,7 +7,7 @@ export interface FrameworkAdapter {
   getInstance(): unknown;
 }
 
-/** Reads the `ip` of a request as a framework does, so that it trusts the same proxies. */
+/** Reads the `ip` of a request like a framework does, so that the same proxies are trusted. */
 export type ReadAddress = (request: IncomingMessage) => string | undefined;
 
 /** An Express app, and the prototype of its requests. */

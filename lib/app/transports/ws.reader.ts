@@ -23,7 +23,7 @@ interface NativeClient {
   readonly send?: (text: string) => void;
 }
 
-/** Messages to gateways, over socket.io and ws. Address and headers are those of the handshake. */
+/** Messages to gateways, over socket.io and ws. Address and headers come from the handshake. */
 export const wsReader: RequestReader = {
   transport: 'ws',
 

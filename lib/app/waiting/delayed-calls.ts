@@ -40,7 +40,7 @@ export class DelayedCalls implements CallHolder {
     return this.groupOf.size;
   }
 
-  /** Adds a call whose units may be used later, or behind those of other calls. */
+  /** Adds a call whose units can be used later, or after those of other calls. */
   add(call: WaitingCall, turn: Turn): void {
     const now = performance.now();
     const costs = turn.entries.map(({ cost }) => cost).join();

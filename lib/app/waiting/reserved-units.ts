@@ -75,7 +75,7 @@ function simultaneous(reserved: readonly ReservedUnits[]): ReservedUnits[][] {
   return groups;
 }
 
-/** `share` of the units that were usable together with these are usable no later than these. */
+/** Converts units. `share` of the units that could be used together with these can be used no later than these. */
 function convert(units: ReservedUnits, share: number, now: number): boolean {
   const after = units.currentLimit();
   const { limit: before, decision } = units;
@@ -85,7 +85,7 @@ function convert(units: ReservedUnits, share: number, now: number): boolean {
   const tickets = algorithm.reservation ?? algorithm.queue;
   if (decision.ticket === undefined || decision.chargedAt === undefined || tickets === undefined) return false;
   const storeNow = decision.chargedAt + (now - units.reservedAt) * 1000;
-  // A debt under the former quota remains a debt.
+  // A debt under the former quota stays a debt.
   const from =
     after.carry === undefined
       ? before.parameters

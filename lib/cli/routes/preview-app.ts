@@ -180,8 +180,14 @@ class StartWatch {
       this.report({ app });
       return never();
     };
+    const modules = app.get(this.core.ModulesContainer);
+    const find = (token: never, ...options: never[]): unknown =>
+      createdIn(modules, token) ?? app.get<unknown>(token, ...options);
     return new Proxy(app, {
-      get: (target, property) => (STARTS.includes(property) ? stop : (Reflect.get(target, property) as unknown)),
+      get(target, property) {
+        if (property === 'get') return find;
+        return STARTS.includes(property) ? stop : (Reflect.get(target, property) as unknown);
+      },
     });
   }
 
@@ -207,6 +213,15 @@ class StartWatch {
   }
 }
 
+/** The instance of a provider that was created: other modules may list its class as well. */
+function createdIn(modules: NestModules, token: unknown): unknown {
+  for (const module of modules.values()) {
+    const instance: unknown = module.initOnPreview ? module.providers.get(token as never)?.instance : undefined;
+    if (instance !== undefined && instance !== null) return instance;
+  }
+  return undefined;
+}
+
 /** Lets Nest create limits in its preview mode, without Redis, and the modules whose providers they need. */
 async function allowLimits(core: typeof Core, scan: () => Promise<INestApplicationContext>): Promise<void> {
   const modules = (await scan()).get(core.ModulesContainer);
@@ -228,15 +243,23 @@ function needed(modules: NestModules): Set<Module> {
       for (const each of tokens as readonly unknown[]) {
         const token = tokenOf(each);
         if (token === undefined || module.providers.has(token as never)) continue;
-        for (const other of all) if (other.providers.has(token as never) && !isCore(other)) found.add(other);
+        const host = hostOf(module, token as never);
+        if (host !== undefined) found.add(host);
       }
     }
   }
   return found;
 }
 
-function isCore({ metatype: { name } }: Module): boolean {
-  return name === 'InternalCoreModule';
+/** The imported module that exports a provider, found in Nest's order: other modules may list the same class. */
+function hostOf(module: Module, token: never, passed = new Set<Module>(), isImported = false): Module | undefined {
+  for (const other of module.imports) {
+    if (passed.has(other) || (isImported && !module.exports.has(other.metatype))) continue;
+    passed.add(other);
+    const found = other.exports.has(token) && other.providers.has(token) ? other : hostOf(other, token, passed, true);
+    if (found !== undefined) return found;
+  }
+  return undefined;
 }
 
 function dependenciesOf(type: object): unknown[] {

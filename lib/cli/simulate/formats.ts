@@ -14,6 +14,7 @@ const COMBINED = `${COMMON} ${QUOTED} ${QUOTED}`;
 const IP = 1;
 const TIME = 3;
 const REQUEST = 4;
+const BYTES = 6;
 
 /** The fields of a line. A `-` means none. */
 const FIELDS = new Map<string, Field<RegExpExecArray>>([
@@ -24,7 +25,7 @@ const FIELDS = new Map<string, Field<RegExpExecArray>>([
   ['url', (match) => word(match, 1)],
   ['protocol', (match) => word(match, 2)],
   ['status', part(5)],
-  ['bytes', part(6)],
+  ['bytes', part(BYTES)],
   ['referer', part(7)],
   ['agent', part(8)],
 ]);
@@ -54,8 +55,9 @@ function commonLogFormat(name: string, pattern: RegExp): LogFormat {
       const cost = wanted.cost === undefined ? undefined : fieldOf('cost', wanted.cost);
       const filter = filterOf(wanted.filters, (option) => fieldOf(option, option));
       const timeOf = rememberingTime();
+      const bytes = wanted.bytes === true ? { name: 'bytes', of: sentBytes } : undefined;
       return lineReader(
-        { format: name, record, time: (match) => timeOf(match[TIME]!), timeName: 'time', keys, cost, filter },
+        { format: name, record, time: (match) => timeOf(match[TIME]!), timeName: 'time', keys, cost, bytes, filter },
         wanted,
       );
     },
@@ -73,6 +75,12 @@ function part(index: number): Field<RegExpExecArray> {
     const text = match[index];
     return text === undefined || text === '-' || text === '' ? undefined : text;
   };
+}
+
+/** The bytes of a response; `-` means that it had no body. */
+function sentBytes(match: RegExpExecArray): string {
+  const text = match[BYTES]!;
+  return text === '-' ? '0' : text;
 }
 
 /** A word of the request line. */

@@ -1,6 +1,6 @@
 import { cliMessages } from '../../engine/errors/messages/cli.js';
 import { UsageError } from '../command.js';
-import { type Field, filterOf, keyField, type LogFormat } from './logged-request.js';
+import { type Field, filterOf, keyField, type LogFormat, readCost } from './logged-request.js';
 import { lineReader } from './line-reader.js';
 import { timeOfNumber, timeOfText } from './times.js';
 
@@ -20,6 +20,21 @@ const ADDRESS_FIELDS = [
   'req.ip',
   'request.client_ip',
   'request.remote_ip',
+];
+/** The names that loggers use for the bytes of a response. */
+const BYTES_FIELDS = [
+  'bytes',
+  'body_bytes_sent',
+  'bytes_sent',
+  'bytesSent',
+  'size',
+  'response_size',
+  'responseSize',
+  'contentLength',
+  'content_length',
+  'res.contentLength',
+  'res.headers.content-length',
+  'response.body_bytes',
 ];
 /** The names that loggers use for what filters look at. */
 const FILTERED = {
@@ -44,7 +59,21 @@ export const jsonFormat: LogFormat = {
     const filter = filterOf(wanted.filters, (option) =>
       fieldOf(chosen(option, FILTERED[option], records, (name, each) => fieldOf(name)(each))),
     );
-    return lineReader({ format: NAME, record: recordOf, time: timeAt(timeName), timeName, keys, cost, filter }, wanted);
+    const bytesName =
+      wanted.bytes === true
+        ? chosen(
+            'bytes',
+            BYTES_FIELDS,
+            records,
+            (name, each) => readCost(fieldOf(name)(each)),
+            cliMessages.noFieldOfLimits,
+          )
+        : undefined;
+    const bytes = bytesName === undefined ? undefined : { name: bytesName, of: fieldOf(bytesName) };
+    return lineReader(
+      { format: NAME, record: recordOf, time: timeAt(timeName), timeName, keys, cost, bytes, filter },
+      wanted,
+    );
   },
 };
 
@@ -63,11 +92,12 @@ function chosen(
   names: readonly string[],
   records: readonly JsonRecord[],
   read: (name: string, record: JsonRecord) => unknown,
+  message = cliMessages.noField,
 ): string {
   const name = names.find((each) => records.some((record) => read(each, record) !== undefined));
   if (name !== undefined) return name;
   const found = [...new Set(records.flatMap((record) => Object.keys(record)))].slice(0, SHOWN_FIELDS);
-  throw new UsageError(cliMessages.noField(option, names, found));
+  throw new UsageError(message(option, names, found));
 }
 
 function timeAt(name: string): (record: JsonRecord) => number | undefined {

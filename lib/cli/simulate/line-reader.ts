@@ -76,6 +76,8 @@ export interface LineParts<R> {
   /** In the order of the wanted keys. */
   readonly keys: readonly Field<R>[];
   readonly cost: Field<R> | undefined;
+  /** The bytes of responses, if a limit counts them. */
+  readonly bytes: { readonly name: string; readonly of: Field<R> } | undefined;
   /** Whether a record is simulated; without it, each is. */
   readonly filter: ((record: R) => boolean) | undefined;
 }
@@ -105,7 +107,7 @@ class Identities {
 
 /** Reads lines as requests. */
 export function lineReader<R extends object>(parts: LineParts<R>, wanted: WantedFields): ReadLine {
-  const { keys, cost, filter } = parts;
+  const { keys, cost, bytes, filter } = parts;
   // Identities of different keys are kept apart.
   const known = keys.map(() => new Identities());
   return (line) => {
@@ -122,6 +124,8 @@ export function lineReader<R extends object>(parts: LineParts<R>, wanted: Wanted
     }
     const units = cost === undefined ? 1 : readCost(cost(record));
     if (units === undefined) return reasons.noCost(wanted.cost!);
-    return { time, keys: identities, cost: units };
+    if (bytes === undefined) return { time, keys: identities, cost: units };
+    const sent = readCost(bytes.of(record));
+    return sent === undefined ? reasons.noBytes(bytes.name) : { time, keys: identities, cost: units, bytes: sent };
   };
 }

@@ -102,6 +102,7 @@ export const reasons = {
   notOfFormat: (format: string) => `is not of the format '${format}'`,
   noTime: (field: string) => `has no time from 1970 to 2099 in '${field}'`,
   noKey: (key: string) => `has no key '${key}'`,
+  noBytes: (field: string) => `has no whole number >= 0 of bytes in '${field}'`,
   noCost: (field: string) => `has no whole number >= 0 in '${field}'`,
 };
 
@@ -113,6 +114,8 @@ export interface LoggedRequest {
   readonly keys: readonly RequestKey[];
   /** Units: a whole number >= 1. */
   readonly cost: number;
+  /** The bytes of its response, if a limit counts them. */
+  readonly bytes?: number;
 }
 
 /** Reads a line: a request, the reason why it is not one, or nothing if it is filtered out. */
@@ -123,6 +126,8 @@ export interface WantedFields {
   /** Each is `ip`, `global`, a field, or a template with fields in braces. */
   readonly keys: readonly string[];
   readonly cost: string | undefined;
+  /** True if a limit counts the bytes of responses. */
+  readonly bytes?: boolean;
   readonly time: string | undefined;
   readonly filters: Filters;
 }

@@ -10,6 +10,7 @@ import type { LogSettings } from './log-input.js';
 import { SimulatedLimit } from './simulated-limit.js';
 import { algorithms } from '../../engine/algorithms/index.js';
 import { checkLimit } from '../../app/config/limit-options.js';
+import { type Measure, readMeasure } from '../../app/config/measured-cost.js';
 import type { ExactLimit } from '../../app/config/limit-definition.js';
 import { blockTerms } from '../../engine/limits/block-terms.js';
 import { CompiledLimit } from '../../engine/limits/compiled-limit.js';
@@ -24,6 +25,8 @@ const FIELDS = ['ip', 'user', 'global'];
 /** A limit of a policy, with what the report calls it. */
 interface PolicyLimitSpec extends LimitSpec {
   readonly spec: string;
+  /** How the bytes of responses are charged, if they are. */
+  readonly measure?: Measure | undefined;
 }
 
 /** The limits of a policy file that can be simulated: those with an algorithm that are neither off nor `concurrency`. */
@@ -37,7 +40,8 @@ async function policyLimits(path: string): Promise<PolicyLimitSpec[]> {
     if (algo === undefined || mode === 'off' || algorithms.get(algo)?.leases !== undefined) continue;
     const definition = { ...options, name } as ExactLimit;
     checkLimit(definition, place);
-    const { blockFor, strike, forgetAfter, key } = definition;
+    const { blockFor, strike, forgetAfter, key, cost } = definition;
+    const measured = readMeasure(cost, algorithms.get(algo), place);
     const terms = blockTerms({ blockFor, strike, forgetAfter }, place);
     const limit = new CompiledLimit(algorithmOptions(definition), {
       location: place,
@@ -46,7 +50,8 @@ async function policyLimits(path: string): Promise<PolicyLimitSpec[]> {
       ...terms,
     });
     const own = typeof key === 'string' && FIELDS.includes(key) ? key : undefined;
-    found.push({ limit, key: own, spec: algorithms.get(algo)!.defaultName(algorithmOptions(definition) as never) });
+    const spec = algorithms.get(algo)!.defaultName(algorithmOptions(definition) as never);
+    found.push({ limit, key: own, spec, measure: measured?.by === 'bytes' ? measured : undefined });
   }
   if (found.length === 0) throw new InputError(cliMessages.nothingToSimulate(path));
   return found;
@@ -115,18 +120,22 @@ export async function readSettings(read: ReadArguments): Promise<SimulateSetting
   if (specs.length === 0 && policy === undefined) throw new UsageError(cliMessages.missingOption('limit', LIMIT));
   const key = values.get('key') ?? 'ip';
   const given = readLimits(specs).map((each, index) => ({ ...each, spec: specs[index]! }));
-  const found = [...given, ...(policy === undefined ? [] : await policyLimits(policy))];
+  const found: PolicyLimitSpec[] = [...given, ...(policy === undefined ? [] : await policyLimits(policy))];
   assertNames(found);
   const keys = [...new Set(found.map((each) => each.key ?? key))];
   for (const each of keys) assertKeySyntax(each);
   const places = new Map<string, number>();
-  const limits = found.map(({ limit, key: own = key, spec }) => {
+  const limits = found.map(({ limit, key: own = key, spec, measure }) => {
     const place = places.get(own) ?? 0;
     places.set(own, place + 1);
-    return new SimulatedLimit(limit, spec, keys.indexOf(own), place);
+    return new SimulatedLimit(limit, spec, keys.indexOf(own), place, measure);
   });
   const maxKeys = wholeNumber(values, 'max-keys', MAX_KEYS, 1, 10_000_000);
-  const input = inputOf(read, keys);
+  const input = inputOf(
+    read,
+    keys,
+    found.some(({ measure }) => measure !== undefined),
+  );
   const svg = values.get('svg');
   if (svg === '') throw new UsageError(cliMessages.wrongOption('svg', svg, 'a file'));
   if (svg !== undefined && input.kind === 'log' && input.path === svg)
@@ -136,7 +145,7 @@ export async function readSettings(read: ReadArguments): Promise<SimulateSetting
 
 const LIMIT = 'at least one, such as --limit gcra:60/1s';
 
-function inputOf(read: ReadArguments, keys: readonly string[]): LogFile | GeneratedInput {
+function inputOf(read: ReadArguments, keys: readonly string[], bytes: boolean): LogFile | GeneratedInput {
   const { values, lists, positionals } = read;
   const spec = values.get('generate');
   const inputs = [...positionals, ...(spec === undefined ? [] : [`--generate ${spec}`])];
@@ -154,7 +163,7 @@ function inputOf(read: ReadArguments, keys: readonly string[]): LogFile | Genera
   // Reports a wrong name before anything is read.
   if (format !== undefined) formatNamed(format);
   const filters = readFilters(lists.get('path') ?? [], lists.get('status') ?? []);
-  const wanted = { keys, cost: values.get('cost'), time: values.get('time'), filters };
+  const wanted = { keys, cost: values.get('cost'), bytes, time: values.get('time'), filters };
   return { kind: 'log', path, log: { format, wanted, reorderWindow: durationOf(values, 'reorder', REORDER, 0) } };
 }
 

@@ -1,4 +1,5 @@
 import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
+import { type Measure, measuredUnits } from '../../app/config/measured-cost.js';
 import { Histogram } from './timeline.js';
 import type { State } from '../../engine/algorithms/algorithm.js';
 import { type Block, blockAt, endOf } from '../../storage/stores/memory/block.js';
@@ -39,6 +40,21 @@ export class SimulatedCounter {
     const { state } = this;
     const delay = algorithm.queue === undefined ? 0 : toMs(algorithm.queue.delay(parameters, state, cost));
     algorithm.take(parameters, state, cost);
+    this.stored = algorithm.save(parameters, state);
+    return delay;
+  }
+
+  /** Charges an estimate that fits, then replaces it by the real cost, up to one quota beyond the quota. Returns the delay. */
+  settle(estimate: number, actual: number): number {
+    const delay = this.charge(Math.min(estimate, actual));
+    if (actual <= estimate) return delay;
+    const { algorithm, parameters, quota } = this.limit;
+    const { state } = this;
+    algorithm.take(
+      parameters,
+      state,
+      Math.max(0, Math.min(actual - estimate, quota + algorithm.remaining(parameters, state))),
+    );
     this.stored = algorithm.save(parameters, state);
     return delay;
   }
@@ -94,6 +110,12 @@ export class SimulatedCounter {
   }
 }
 
+/** How much a request takes. */
+interface RequestUnits {
+  readonly cost: number;
+  readonly bytes?: number;
+}
+
 /** The period of a limit's length in which one counter admitted most. */
 interface Stretch {
   units: number;
@@ -126,7 +148,19 @@ export class SimulatedLimit {
     readonly source: number,
     /** The index of this limit, among those of that key. */
     readonly place: number,
+    /** How it charges the bytes of responses, if it does. */
+    private readonly measure?: Measure,
   ) {}
+
+  /** The units that a request has to fit with. */
+  askedOf({ cost, bytes }: RequestUnits): number {
+    return this.measure === undefined || bytes === undefined ? cost : this.measure.estimate;
+  }
+
+  /** The units that a request is charged in the end. */
+  chargedOf({ cost, bytes }: RequestUnits): number {
+    return this.measure === undefined || bytes === undefined ? cost : measuredUnits(this.measure, { bytes })!;
+  }
 
   /** Its length: that of the window at the first request. */
   get lengthMs(): number {

@@ -46,14 +46,15 @@ export class Simulation {
   }
 
   /** Decides a request. */
-  decide({ time, keys, cost }: LoggedRequest): void {
+  decide(request: LoggedRequest): void {
+    const { time, keys } = request;
     if (time < this.now) this.late++;
     else this.now = time;
     this.start ??= time;
     const { tracked } = this;
     for (let source = 0; source < keys.length; source++) tracked[source] = this.keys.of(source, keys[source]!);
-    const isAllowed = this.look(cost);
-    const wait = this.commit(cost, isAllowed);
+    const isAllowed = this.look(request);
+    const wait = this.commit(request, isAllowed);
     if (isAllowed) this.allowed++;
     else {
       this.refused++;
@@ -68,23 +69,26 @@ export class Simulation {
   }
 
   /** Asks all limits. Returns whether no enforced limit refuses. */
-  private look(cost: number): boolean {
+  private look(request: LoggedRequest): boolean {
     let isAllowed = true;
-    for (const { limit, source, place } of this.limits) {
-      const fits = this.tracked[source]!.counters[place]!.look(cost, this.now);
+    for (const each of this.limits) {
+      const { limit, source, place } = each;
+      const fits = this.tracked[source]!.counters[place]!.look(each.askedOf(request), this.now);
       if (!fits && !limit.shadow) isAllowed = false;
     }
     return isAllowed;
   }
 
   /** Charges all limits, or none. Returns the longest wait of the limits that refuse. */
-  private commit(cost: number, isAllowed: boolean): number {
+  private commit(request: LoggedRequest, isAllowed: boolean): number {
     let wait = 0;
     for (const limit of this.limits) {
       const key = this.tracked[limit.source]!;
       const counter = key.counters[limit.place]!;
+      const cost = limit.askedOf(request);
+      const charged = limit.chargedOf(request);
       let delayMs = 0;
-      if (isAllowed && counter.isAllowed) delayMs = counter.charge(cost);
+      if (isAllowed && counter.isAllowed) delayMs = counter.settle(cost, charged);
       else {
         const retryAfterMs = counter.refuse(cost);
         if (!counter.isAllowed) {
@@ -93,7 +97,7 @@ export class Simulation {
           if (!limit.limit.shadow) wait = Math.max(wait, retryAfterMs);
         }
       }
-      if (isAllowed) limit.admit(counter, key.identity, cost, this.now, delayMs);
+      if (isAllowed) limit.admit(counter, key.identity, charged, this.now, delayMs);
     }
     return wait;
   }

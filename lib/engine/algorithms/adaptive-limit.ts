@@ -24,7 +24,7 @@ const RATE_DECAY = 0.9;
 /** The weights in the baseline of a window without load: if it was slower, and if it was faster. */
 const SLOWER_WEIGHT = 0.1;
 const FASTER_WEIGHT = 0.5;
-/** The resolution of a process's clock in microseconds: shorter times count as this long. */
+/** The resolution of a process's clock in microseconds. Shorter times count as this long. */
 const CLOCK_TICK = 1000;
 const EPSILON = 1e-9;
 
@@ -65,7 +65,7 @@ export class AdaptiveLimit implements State {
     this.window = new AdaptiveWindow(now);
   }
 
-  /** Brings the state up to now. */
+  /** Updates the state to `now`. */
   advance({ ttl }: AdaptiveParameters, now: number): void {
     if (now < this.now) this.startAnew(now);
     this.now = now;

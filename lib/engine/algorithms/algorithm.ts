@@ -39,7 +39,7 @@ export interface Parameters {
 /** An argument of the script: a number, or a text in JSON. */
 export type ScriptValue = number | string;
 
-/** A finished or current window of a limit that counts by the calendar. */
+/** A finished or current window of a limit. */
 export interface WindowCount {
   /** The start of the window, in milliseconds since the epoch. */
   readonly start: number;
@@ -148,7 +148,7 @@ export interface Algorithm<O = never, P extends Parameters = Parameters, S exten
   readonly notes?: true;
   /** Its units may be carried over to later windows (`CalendarWindowState`), or be prepaid. `code`: its code with such units. */
   readonly planning?: { readonly code: string };
-  /** More may fit in some windows than in others. */
+  /** The number of units that fit differs between windows. */
   readonly varying?: VaryingCapability<P, S>;
   /** Its units can be held until they are settled, for limits with a `hold`. */
   readonly holds?: HoldsCapability<P, S>;

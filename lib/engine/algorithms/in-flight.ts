@@ -25,7 +25,7 @@ export class InFlight {
     this.last = flight.since;
   }
 
-  /** Removes one, if it is still there. */
+  /** Removes a request if it is still in flight. */
   remove(ticket: number): Flight | undefined {
     const flight = this.flights.get(ticket);
     if (flight === undefined) return undefined;

@@ -14,7 +14,7 @@ import { tokenBucket } from './token-bucket.js';
 import type { Variant } from './variant.js';
 import { warmUp } from './warm-up/warm-up.js';
 
-/** Every algorithm. To add one, add a line here. */
+/** Every algorithm. To add an algorithm, add a line here. */
 const list = [
   fixedWindow,
   calendarWindow,

@@ -150,7 +150,7 @@ export class Leases {
     return this.blocks.at(-1)!.leases.at(-1)!;
   }
 
-  /** The block of a lease, present or to be added; one past the end if it comes after all of them. */
+  /** The block of a lease that is stored or will be added; one past the end if the lease comes after all others. */
   private blockOf(lease: PlacedLease): number {
     const { blocks } = this;
     const last = blocks.length - 1;
@@ -191,7 +191,7 @@ function comesBefore(a: PlacedLease, b: PlacedLease): boolean {
   return a.end < b.end || (a.end === b.end && a.order < b.order);
 }
 
-/** The position of a lease among others, present or to be added. */
+/** The position among others of a lease that is stored or will be added. */
 function positionOf(leases: readonly PlacedLease[], lease: PlacedLease): number {
   let low = 0;
   let high = leases.length;

@@ -1,7 +1,7 @@
 import { time, whole } from '../options/kinds.js';
 import type { OptionRows } from '../options/option-row.js';
 
-/** The rate of most algorithms. */
+/** The rate options of most algorithms. */
 export const rateOptions = {
   rate: { kind: whole(), text: 'Units that are allowed an interval or a period.', required: true },
   interval: {
@@ -12,7 +12,7 @@ export const rateOptions = {
   },
 } as const satisfies OptionRows;
 
-/** The same of algorithms that allow bursts. */
+/** The rate options of algorithms that allow bursts. */
 export const burstOptions = {
   ...rateOptions,
   burst: { kind: whole(), text: 'Units that may come at once.', usual: 'the rate' },

@@ -79,7 +79,7 @@ export class AlgorithmRegistry {
     return this.namesOf(() => true);
   }
 
-  /** The algorithm of a name, if there is one. */
+  /** The algorithm with a name, if there is one. */
   get(name: unknown): Algorithm | undefined {
     return this.byName.get(name);
   }
@@ -92,7 +92,7 @@ export class AlgorithmRegistry {
     return given === undefined ? algorithm : given[1];
   }
 
-  /** The names of those that have one of these capabilities. */
+  /** The names of the algorithms that have one of these capabilities. */
   withAny(...capabilities: readonly Capability[]): string[] {
     return this.namesOf((algorithm) => capabilities.some((capability) => algorithm[capability] !== undefined));
   }

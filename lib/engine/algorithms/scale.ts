@@ -41,7 +41,7 @@ export function scaleOf(rate: number, interval: number, units: number, location:
   throw new RateLimitConfigError(messages.tooFine(location, rate, interval, units), { code: 'SLUICE_INEXACT_RATE' });
 }
 
-/** The most units that drain in `micros`. */
+/** The maximum number of units that drain in `micros`. */
 export function unitsWithin({ unit, speed, tick }: Scale, micros: number): number {
   return Math.ceil((Math.ceil(micros / tick) * speed) / unit);
 }
@@ -97,7 +97,7 @@ export function timeFor(scale: Scale, units: number): number {
   return Math.ceil(ticksFor(scale, units) / scale.step) * scale.step * scale.tick;
 }
 
-/** The tick that comes `ticks` ticks after `now`, and its time. */
+/** The tick that is `ticks` ticks after `now`, and its time. */
 export function ticketAfter(scale: Scale, now: number, ticks: number): { ticket: number; time: number } {
   const ticket = Math.floor(now / scale.tick) + ticks;
   return { ticket, time: ticket * scale.tick };

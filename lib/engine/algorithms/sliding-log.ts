@@ -13,7 +13,7 @@ import { shareOfRate } from './share.js';
 export interface SlidingLogOptions extends HoldOptions {
   /** The algorithm. */
   algo: 'sliding-log';
-  /** Units allowed in any period of `interval`: a whole number from 1 to 8,388,607. */
+  /** The number of units in any period of `interval`: a whole number from 1 to 8,388,607. */
   rate: number;
   /** The length of the window: milliseconds or a duration such as `'15m'`, at most 1 year. */
   interval: Duration;
@@ -29,7 +29,7 @@ export interface SlidingLogParameters extends Parameters {
   readonly interval: number;
 }
 
-/** Requests, oldest first: `sums[i]` is what was charged up to and including the request at `times[i]`. */
+/** Requests, oldest first: `sums[i]` is the sum of all charges up to and including the request at `times[i]`. */
 interface Log {
   times: number[];
   sums: number[];
@@ -83,7 +83,7 @@ export const slidingLog: Algorithm<SlidingLogOptions, SlidingLogParameters, Slid
   holds: {
     windows: ({ interval }) => String(interval),
     counts: ({ interval }, state, chargedAt, time) => chargedAt > Math.max(time, state.time) - interval,
-    // Twice as many stay below the modulus.
+    // Twice the quota stays below the modulus.
     most: ({ quota }) => 2 * quota,
   },
 

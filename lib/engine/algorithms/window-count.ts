@@ -24,7 +24,7 @@ export const windowCount = {
   resetAfter: (_: Parameters, { count, end, now }: WindowState): number => (count > 0 ? end - now : 0),
 };
 
-/** Units of a window count until it ends, and never in the next one. */
+/** Units of a window count until it ends, but not in the next one. */
 export const holdsOfWindow = {
   counts: (_: Parameters, { start, end }: WindowState, chargedAt: number, time: number): boolean =>
     chargedAt >= start && time < end,

@@ -25,6 +25,8 @@ export type RateLimitErrorCode =
   // The app that the limits are in
   | 'SLUICE_NO_MODULE'
   | 'SLUICE_DUPLICATE_MODULE'
+  | 'SLUICE_LAZY_MODULE'
+  | 'SLUICE_TWO_COPIES'
   | 'SLUICE_MISSING_PACKAGE'
   | 'SLUICE_UNCHECKED_LIMIT'
   | 'SLUICE_NOT_INJECTED'
@@ -47,6 +49,7 @@ export type RateLimitErrorCode =
   | 'SLUICE_TIMEOUT'
   | 'SLUICE_COST_ABOVE_QUOTA'
   | 'SLUICE_TOO_MANY_WAITERS'
+  | 'SLUICE_NOT_SENT'
   // The store
   | 'SLUICE_STORE_FAILED'
   | 'SLUICE_STORE_TIMEOUT'

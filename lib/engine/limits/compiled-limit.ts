@@ -33,7 +33,7 @@ interface KnownVersions {
   readonly met: RecentMap<CompiledLimit>;
 }
 
-/** The first limit with a candidate. */
+/** Notes the first limit with a candidate. */
 export const candidateUse = new FirstUse();
 
 /**

@@ -129,7 +129,7 @@ export function refuseUnknownMembers(given: object, known: readonly string[], ot
 
 const NO_OTHERS: readonly string[] = [];
 
-/** The options of a call after reading, with defaults. */
+/** The options of a call after reading, including defaults. */
 export interface Asked {
   readonly cost: number;
   readonly priority: Priority | undefined;

@@ -64,6 +64,8 @@ export interface LimitSettings extends LimitPlace {
   readonly nearLimit?: number | undefined;
   /** The name of its units. */
   readonly unit?: string | undefined;
+  /** The bytes of a unit, if its units are bytes of responses. */
+  readonly bytesPerUnit?: number | undefined;
   /** The fallback while its store fails; by default `'local'`. */
   readonly onStoreError?: OnStoreError;
   /** The treatment of units that are left under another quota; by default the algorithm decides. */

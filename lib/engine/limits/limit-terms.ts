@@ -227,6 +227,11 @@ export abstract class LimitTerms {
     return this.settings.unit;
   }
 
+  /** The bytes of a unit, if its units are bytes of responses. */
+  get bytesPerUnit(): number | undefined {
+    return this.settings.bytesPerUnit;
+  }
+
   /** The number of used units of a quota from which a counter is near its limit. */
   protected nearFromOf(quota: number): number {
     return unitsOf(this.settings.nearLimit ?? NEAR_LIMIT, quota);

@@ -11,6 +11,6 @@ export interface RecentUsage {
     /** The units that were charged, minus refunds. */
     readonly units: number;
   }[];
-  /** `true` if nothing is recorded for this key although the limit is at its `maxKeys`, so the key may have been left out. */
+  /** `true` if nothing is recorded for this key and the limit has left out keys beyond its `maxKeys`, so that this may be one of them. */
   readonly leftOut?: true;
 }

@@ -12,7 +12,7 @@ export function whole(min = 1, max = Number.MAX_SAFE_INTEGER): OptionKind<number
   };
 }
 
-/** Numbers that a JSON Schema bounds: `minimum`, `exclusiveMinimum`, `maximum`, `exclusiveMaximum`. */
+/** Numbers within the bounds of a JSON Schema: `minimum`, `exclusiveMinimum`, `maximum`, `exclusiveMaximum`. */
 export function number(expected: string, bounds: Readonly<Record<string, number>>): OptionKind<number> {
   const { minimum = -Infinity, exclusiveMinimum = -Infinity, maximum = Infinity, exclusiveMaximum = Infinity } = bounds;
   return {

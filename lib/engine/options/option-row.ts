@@ -23,7 +23,7 @@ export interface OptionKind<T = unknown> {
   readonly mayBeEmpty?: true;
   /** True if it is an object of an algorithm's options. */
   readonly isOfAlgorithm?: true;
-  /** The kind of each value of an object with any names. */
+  /** The kind of each value, for an object with arbitrary names. */
   readonly named?: OptionKind;
   /** The kind of each item, if it may be a list. */
   readonly each?: OptionKind;
@@ -44,7 +44,7 @@ export interface Able {
   readonly sharing?: unknown;
 }
 
-/** Another option that an option excludes. */
+/** An option that another option excludes. */
 export interface Exclusion {
   readonly option: string;
   /** Only excluded with this value. */

@@ -3,7 +3,7 @@ import { SplitMap } from './split-map.js';
 
 export { Kept } from './recency-list.js';
 
-/** A map with a bounded number of entries and bounded memory. A `RecencyList` decides what is evicted. */
+/** A map with a bounded number of entries and bounded memory. A `RecencyList` selects the entries to evict. */
 export class BoundedMap<E extends Kept> {
   private readonly entries = new SplitMap<E>();
   private readonly order: RecencyList<E>;

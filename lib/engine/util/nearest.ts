@@ -1,4 +1,7 @@
-/** The word in a list that was probably meant; `undefined` if none is similar. With more than one wrong letter, the first has to be right. */
+/**
+ * The most similar word in a list, which was probably meant; `undefined` if none is similar. If more than one letter is wrong, the first
+ * letter has to be right.
+ */
 export function nearest(word: string, list: readonly string[]): string | undefined {
   let least = Math.round(word.length * 0.4) + 1;
   let found: string | undefined;

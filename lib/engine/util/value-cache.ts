@@ -3,7 +3,7 @@ import { BoundedMap, Kept } from './bounded-map.js';
 const MAX_VALUES = 1000;
 const MAX_BYTES = 10_000_000;
 const CHARACTER_BYTES = 2;
-/** The deepest nesting of a limit's definition. */
+/** The maximum nesting of a limit's definition. */
 const MAX_DEPTH = 5;
 
 class Known<V> extends Kept {

@@ -2,13 +2,13 @@
 const SECRET_NAME = String.raw`["']?\w*(?:pass|pwd|secret|token|auth|credential|key)\w*["']?\s*`;
 /** A secret with its name: `password=…`, `"password": "…"`. */
 const NAMED = new RegExp(String.raw`(^|[^A-Za-z])(${SECRET_NAME}(?:=|:\s*["']))\s*.*$`, 'is');
-/** The same within a message, where a secret ends with its word. */
+/** The same within a message, in which a secret ends at the end of its word. */
 const NAMED_WORD = new RegExp(String.raw`(^|[^A-Za-z])(${SECRET_NAME}=)\s*[^\s"']+`, 'gi');
 /** The options of `redis-cli` that take a password. */
 const OF_REDIS_CLI = /(\s(?:-a|--pass)[\s=]+)\S.*$/s;
 /** `host:6379:password` */
 const BEHIND_PORT = /^([\w.-]+:\d+:).+$/s;
-/** User and password of a URL, but not those of an example. */
+/** The user and password of a URL, except those of an example. */
 const IN_URL = /\b([a-z][a-z0-9+.-]*:\/\/)(?!\w*:<?password>?@)[^\s"']*@/gi;
 /** A long text of letters and digits, such as a generated password, which isn't a host name. */
 const GENERATED = /^(?=.*[A-Za-z])(?=.*\d)[A-Za-z0-9+/_]{20,}=*$/;

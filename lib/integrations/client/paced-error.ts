@@ -2,6 +2,8 @@
 export class PacedError extends Error {
   /** `'PacedError'`. */
   override readonly name = 'PacedError';
+  /** The error's code: `'SLUICE_NOT_SENT'`. */
+  readonly code = 'SLUICE_NOT_SENT';
 
   /** Makes an error for a call that can be sent after a wait in milliseconds. */
   constructor(

@@ -16,6 +16,7 @@ import { ApplicationConfig, HttpAdapterHost, ModuleRef } from '@nestjs/core';
 import type { Observable } from 'rxjs';
 import { RATE_LIMIT_STORE } from '../../app/config/tokens.js';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { missingModule } from '../../nest/copies.js';
 import { moduleLogger } from '../../engine/errors/logger.js';
 import { graphqlMessages } from '../../engine/errors/messages/graphql.js';
 import { Answers } from '../../nest/request/answers.js';
@@ -78,6 +79,8 @@ export class RateLimitGraphqlModule implements OnModuleInit, OnApplicationBootst
     config: ApplicationConfig,
     @Optional() registry?: LimitRegistry,
   ) {
+    // Nest calls no hooks of a module that is loaded lazily, so nothing would check its operations.
+    if (registry?.hasStarted === true) throw loadedLazily();
     // Servers create their resolvers before all modules are initialized.
     if (settings.cost !== undefined && mayNeedUser(settings.cost, registry)) {
       config.addGlobalInterceptor(new OperationInterceptor(operations));
@@ -108,7 +111,7 @@ export class RateLimitGraphqlModule implements OnModuleInit, OnApplicationBootst
   onModuleInit(): void {
     const limiter = this.find(RequestLimiter);
     if (!(limiter instanceof FieldLimiter)) {
-      throw new RateLimitConfigError(graphqlMessages.loadedLazily());
+      throw loadedLazily();
     }
     limiter.operations = this.operations.ready();
   }
@@ -146,9 +149,13 @@ export class RateLimitGraphqlModule implements OnModuleInit, OnApplicationBootst
     try {
       return this.modules.get<T>(token, { strict: false });
     } catch (cause) {
-      throw new RateLimitConfigError(graphqlMessages.noRateLimitModule(), { cause, code: 'SLUICE_NO_MODULE' });
+      throw missingModule('RateLimitGraphqlModule', graphqlMessages.noRateLimitModule(), cause);
     }
   }
+}
+
+function loadedLazily(): RateLimitConfigError {
+  return new RateLimitConfigError(graphqlMessages.loadedLazily(), { code: 'SLUICE_LAZY_MODULE' });
 }
 
 /** Checks the limits that need to know the user, for apps whose other limits don't need an interceptor. */

@@ -2,6 +2,7 @@ import type { INestApplicationContext, WebSocketAdapter } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { RATE_LIMIT_STORE } from '../../app/config/tokens.js';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { missingModule } from '../../nest/copies.js';
 import { socketMessages } from '../../engine/errors/messages/sockets.js';
 import { Answers } from '../../nest/request/answers.js';
 import { DeniedAddresses } from '../../nest/request/denied-addresses.js';
@@ -31,7 +32,8 @@ export function rateLimitSockets<Adapter extends WebSocketAdapter>(
   adapter: Adapter,
   options: SocketLimitOptions,
 ): Adapter {
-  if (!hasMethod(app, 'get')) throw new RateLimitConfigError(socketMessages.noApp(app));
+  if (!hasMethod(app, 'get'))
+    throw new RateLimitConfigError(socketMessages.noApp(app), { code: 'SLUICE_NOT_INJECTED' });
   if (!hasMethod(adapter, 'create')) throw new RateLimitConfigError(socketMessages.noAdapter(adapter));
   if (limited.has(adapter))
     throw new RateLimitConfigError(socketMessages.limitedTwice(), { code: 'SLUICE_DUPLICATE_MODULE' });
@@ -50,7 +52,7 @@ function servicesOf(app: INestApplicationContext): SocketServices {
     try {
       return app.get<T>(token, { strict: false });
     } catch (cause) {
-      throw new RateLimitConfigError(socketMessages.noRateLimitModule(), { cause, code: 'SLUICE_NO_MODULE' });
+      throw missingModule('rateLimitSockets', socketMessages.noRateLimitModule(), cause);
     }
   };
   return {

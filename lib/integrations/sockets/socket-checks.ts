@@ -225,6 +225,8 @@ function refuseWrong({ name, settings, limit }: Rule, location: string, isHeld: 
   const { algorithm } = limit;
   if (settings.count !== 'all')
     throw new RateLimitConfigError(socketMessages.counted(location, name), { code: 'SLUICE_UNSUPPORTED_LIMIT' });
+  if (settings.measure !== undefined)
+    throw new RateLimitConfigError(socketMessages.measured(location, name), { code: 'SLUICE_UNSUPPORTED_LIMIT' });
   if (algorithm.queue !== undefined) {
     throw new RateLimitConfigError(socketMessages.queued(location, name, algorithm.name), {
       code: 'SLUICE_UNSUPPORTED_LIMIT',

@@ -67,7 +67,7 @@ export interface ExplainedMode {
 export interface ExplainedKey {
   /** The limit's `key`: `ip`, `user`, `header:x-api-key`, `a function`, or the name of a class. */
   by: string;
-  /** The identity; absent if it is not known, or the request has none. */
+  /** The key of the request; absent if it is not known, or the request has none. */
   identity?: string;
   /** The Redis key of the counter. */
   counter?: string;

@@ -76,7 +76,7 @@ export class Identities {
     return this.list.find((each) => each.startsWith(beginning));
   }
 
-  /** Replaces an address by its network, as in a request. */
+  /** Replaces an address with its network, as for a real request. */
   private normal(identity: string): string {
     return isAddress(identity) ? (ipIdentity(identity.slice(ADDRESS.length), this.ipv6Prefix) ?? identity) : identity;
   }

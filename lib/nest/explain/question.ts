@@ -15,7 +15,7 @@ export interface LimitQuery {
    */
   cost?: number;
   /**
-   * The tenant, for a limit with `share`, as `consume` takes it.
+   * The tenant, for a limit with `share`, in the form that `consume` takes.
    * @default none: explains the total of all tenants
    */
   share?: string;

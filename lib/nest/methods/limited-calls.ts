@@ -62,17 +62,20 @@ export class LimitedCalls implements OnModuleInit, OnModuleDestroy {
   private makeLimiter({ limit, location, className, method, settings }: LimitedMethodSite): Limiter {
     const service = this.module.get(LimiterService, { strict: false });
     // Until its turn comes, Nest has an object of the class that no constructor has set up.
-    if (!Object.hasOwn(service, 'decisions$')) throw new RateLimitConfigError(methodMessages.tooEarly(location));
+    if (!Object.hasOwn(service, 'decisions$'))
+      throw new RateLimitConfigError(methodMessages.tooEarly(location), { code: 'SLUICE_NOT_INJECTED' });
     const isNamed = typeof limit === 'string' || limit.name !== undefined;
     if (!isNamed && writtenName({ name: className }) === undefined)
-      throw new RateLimitConfigError(methodMessages.needsName(location));
+      throw new RateLimitConfigError(methodMessages.needsName(location), { code: 'SLUICE_INVALID_NAMESPACE' });
     const rule = this.module
       .get(LimitRegistry, { strict: false })
       .rule(limit, { location, namespace: isNamed ? '' : `method ${className}.${method}` });
     refuseWrongList([rule], location);
     const { hasKey, key } = rule.settings;
     if (settings.key === undefined && hasKey === true && key.given !== ALL_CALLS) {
-      throw new RateLimitConfigError(methodMessages.needsKey(location, rule.name, key.given));
+      throw new RateLimitConfigError(methodMessages.needsKey(location, rule.name, key.given), {
+        code: 'SLUICE_MISSING_OPTION',
+      });
     }
     return service.ofRule(rule);
   }
@@ -102,8 +105,10 @@ export function callsOf(instance: unknown, { location }: LimitedMethodSite): Lim
   if (own !== undefined) return own instanceof LimitedCalls ? own : undefined;
   // Made by a function, perhaps for one request: only a second app makes it unclear.
   const [first, ...others] = running;
-  if (first === undefined) throw new RateLimitConfigError(methodMessages.noApp(location));
-  if (others.length > 0) throw new RateLimitConfigError(methodMessages.severalApps(location));
+  if (first === undefined)
+    throw new RateLimitConfigError(methodMessages.noApp(location), { code: 'SLUICE_NOT_INJECTED' });
+  if (others.length > 0)
+    throw new RateLimitConfigError(methodMessages.severalApps(location), { code: 'SLUICE_NOT_INJECTED' });
   return first;
 }
 

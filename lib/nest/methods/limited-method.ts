@@ -53,7 +53,9 @@ export class LimitedMethodSite {
     if (key === undefined) return ALL_CALLS;
     const found: unknown = key(...args);
     if (typeof found === 'string' && found !== '') return found;
-    throw new RateLimitArgumentError(askMessages.wrongKeyOf(this.location, name, found));
+    throw new RateLimitArgumentError(askMessages.wrongKeyOf(this.location, name, found), {
+      code: 'SLUICE_INVALID_RESULT',
+    });
   }
 
   private costOf({ name }: Limiter, args: unknown[]): number | undefined {
@@ -61,6 +63,8 @@ export class LimitedMethodSite {
     if (typeof cost !== 'function') return cost;
     const found: unknown = cost(...args);
     if (isCost(found)) return found;
-    throw new RateLimitArgumentError(askMessages.wrongCostOf(this.location, name, found));
+    throw new RateLimitArgumentError(askMessages.wrongCostOf(this.location, name, found), {
+      code: 'SLUICE_INVALID_RESULT',
+    });
   }
 }

@@ -42,7 +42,7 @@ export function Limited(
     const isStatic = typeof target === 'function';
     const type = isStatic ? target : target.constructor;
     const location = `@Limited on ${type.name || 'a class without a name'}.${String(name)}`;
-    if (isStatic) throw new RateLimitConfigError(methodMessages.isStatic(location));
+    if (isStatic) throw new RateLimitConfigError(methodMessages.isStatic(location), { code: 'SLUICE_NOT_INJECTED' });
     const method: unknown = descriptor?.value;
     if (typeof method !== 'function') throw new RateLimitConfigError(methodMessages.noMethod(location, method));
     const isLimit = typeof limit === 'string' ? limit !== '' : typeof limit === 'object' && limit !== null;

@@ -33,7 +33,8 @@ export function readLimitedOptions(given: unknown, location: string): LimitedSet
   }
   if (onLimit !== 'wait') {
     for (const option of ['timeout', 'signal'] as const) {
-      if (options[option] !== undefined) throw new RateLimitConfigError(methodMessages.onlyWaits(location, option));
+      if (options[option] !== undefined)
+        throw new RateLimitConfigError(methodMessages.onlyWaits(location, option), { code: 'SLUICE_EXCLUDED_OPTIONS' });
     }
   }
   return { ...options, onLimit };

@@ -7,6 +7,7 @@ import { messages } from '../../engine/errors/messages/general.js';
 import { Lease } from '../../app/limiter/lease.js';
 import { WaitQueues } from '../../app/waiting/wait-queues.js';
 import type { LeaseEnd } from '../../engine/algorithms/algorithm.js';
+import type { Rule } from '../../app/rules/rule.js';
 import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
 import { heldOf } from '../../storage/stores/store-decision.js';
 import type { Store } from '../../storage/stores/store.js';
@@ -73,7 +74,7 @@ export class Completions {
   /** Holds a request. Rejects if its client leaves or the app shuts down. */
   private async hold(request: LimitedRequest, charges: readonly RequestCharge[], delayMs: number): Promise<void> {
     const end = await this.holds.delay(delayMs, request.connection);
-    if (end === 'over') return;
+    if (end === 'over') return request.completion?.measureAgain();
     await giveBack(charges);
     throw end === 'closed' ? clientClosedRequest() : this.answers.shuttingDown(request);
   }
@@ -94,6 +95,7 @@ export class Completions {
     else for (const lease of leases) lease.keepAlive();
     const completion = (request.completion ??= new RequestCompletion(context, connection));
     if (request.run !== undefined) completion.follow(request.run);
+    if (waiting.some(({ rule }) => rule.measures)) completion.measure();
     if (held.length > 0) this.releaseHeld(completion, connection, held);
     completion.onEnd((outcome) => {
       this.giveBackUncounted(waiting, outcome).catch(logFailure);
@@ -145,6 +147,7 @@ export class Completions {
     const known: CountedCharge[] = [];
     const promised: Promise<void>[] = [];
     for (const charge of countable) {
+      warnIfUnknown(charge.rule, outcome);
       const counted = countedUnits(charge.rule, outcome, this.attempts);
       if (isPromise(counted)) promised.push(counted.then((units) => settleCounted([{ charge, counted: units }])));
       else known.push({ charge, counted });
@@ -160,6 +163,12 @@ async function settleCounted(charges: readonly CountedCharge[]): Promise<void> {
     giveBack(charges.filter(({ counted }) => counted === false).map(({ charge }) => charge)),
     ...weighed.map(({ charge, counted }) => weigh(charge, counted as number)),
   ]);
+}
+
+/** Warns once of a limit whose requests have no bytes. */
+function warnIfUnknown({ name, settings }: Rule, { bytes, context }: Outcome): void {
+  if (settings.measure?.by !== 'bytes' || bytes !== undefined) return;
+  settings.log.warn(messages.notMeasured(name, context.getType()));
 }
 
 /** The delay of one check; earlier delays have already passed. */

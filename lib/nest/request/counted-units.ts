@@ -23,7 +23,7 @@ export function countedUnits(rule: Rule, outcome: Outcome, attempts: Attempts): 
   }
 }
 
-/** The result of a `count` function. Throws for a value that its type forbids, such as `undefined` after a forgotten `return`. */
+/** Checks the result of a `count` function. Throws for a value that its type forbids, such as `undefined` after a forgotten `return`. */
 function checked(counted: boolean | number): boolean | number {
   if (typeof counted === 'boolean') return counted;
   if (typeof counted !== 'number')

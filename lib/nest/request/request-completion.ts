@@ -2,6 +2,7 @@ import type { ExecutionContext } from '@nestjs/common';
 import type { Outcome } from '../../app/config/common-limit-options.js';
 import { answerOf } from '../../app/transports/answer.js';
 import { type ClosableResponse, isGone, onClose } from '../../app/transports/connection.js';
+import { countSent, type SentBytes } from '../../app/transports/sent-bytes.js';
 import { LongTimeout } from '../../engine/util/long-timeout.js';
 import type { CallRun } from './call-run.js';
 
@@ -19,6 +20,8 @@ interface EndedResponse {
  * client that has left.
  */
 export const LEFT_BEHIND_MS = 600_000;
+
+const NOT_MEASURED = {};
 
 /** The end of a handler: `aborted` if it had lost its subscriber, `overdue` if it still runs and nothing waits for it any more. */
 export interface HandlerEnd {
@@ -45,6 +48,9 @@ export class RequestCompletion {
   private leftBehind: LongTimeout | undefined;
   private isOver = false;
   private served = false;
+  private sent: SentBytes | undefined;
+  /** When measuring began, on the clock of `performance`. */
+  private since: number | undefined;
   /** True if a limit, or the app's shutdown, keeps the request from its handler. */
   wasRefused = false;
 
@@ -68,6 +74,17 @@ export class RequestCompletion {
   onEnd(listener: (outcome: Outcome) => void): void {
     if (this.outcome === undefined) this.endListeners.push(listener);
     else listener(this.outcome);
+  }
+
+  /** Measures from now on how long the request takes, and how much of its response is sent. */
+  measure(): void {
+    this.since ??= performance.now();
+    if (this.isHttp && this.connection !== undefined) this.sent ??= countSent(this.connection);
+  }
+
+  /** Restarts the clock: the request has waited for its turn. */
+  measureAgain(): void {
+    if (this.since !== undefined) this.since = performance.now();
   }
 
   /** Calls back once the request is over; immediately if it already is. */
@@ -124,7 +141,7 @@ export class RequestCompletion {
     this.handled ??= end;
     if (this.connection === undefined) {
       const { failed, error, aborted = false } = end;
-      this.end({ failed, error, aborted, context: this.context });
+      this.end({ failed, error, aborted, ...this.measured(), context: this.context });
     }
     if (end.overdue === true) this.linger();
     this.finish();
@@ -145,7 +162,13 @@ export class RequestCompletion {
   private outcomeOf(aborted: boolean): Outcome {
     const { statusCode } = this.connection ?? {};
     const failed = this.isHttp ? (statusCode ?? 500) >= 400 : (this.handled?.failed ?? true);
-    return { failed: failed || aborted, statusCode, error: this.handled?.error, aborted, context: this.context };
+    const { context } = this;
+    return { failed: failed || aborted, statusCode, error: this.handled?.error, aborted, ...this.measured(), context };
+  }
+
+  private measured(): Pick<Outcome, 'bytes' | 'durationMs'> {
+    if (this.since === undefined) return NOT_MEASURED;
+    return { bytes: this.sent?.(), durationMs: performance.now() - this.since };
   }
 
   private serve(): void {

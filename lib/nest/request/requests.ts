@@ -11,7 +11,7 @@ import { Transports } from './transports.js';
  * The latest call per message context, or per client if messages have no context, for calls that the array of their arguments identifies.
  */
 const latest = new WeakMap<object, LimitedRequest>();
-/** The requests of middlewares by Node's own request, which every framework passes to middlewares. */
+/** The requests of middlewares, by Node's own request, which every framework passes to them. */
 const early = new WeakMap<object, LimitedRequest>();
 
 /** Creates the request objects. Middleware, guards and interceptor of one call share one object. */

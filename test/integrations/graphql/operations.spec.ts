@@ -46,6 +46,7 @@ const define = {
   },
   failures: { ...minute, rate: 4, count: 'failed' },
   slots: { algo: 'concurrency', limit: 3, ttl: '30s' },
+  traffic: { ...minute, rate: 4, cost: { by: 'bytes', per: '1kB' } },
   login: { ...minute, rate: 1, key: 'user', onMissingKey: 'refuse', phase: 'guard' },
   shadowed: { ...minute, rate: 1, mode: 'shadow' },
 } satisfies Record<string, LimitDefinition>;
@@ -391,6 +392,10 @@ describe('the options', () => {
     [
       { cost: { limit: 'failures' } },
       "cost.limit: limit 'failures' has the option 'count', but points are settled by the result. Use a limit that counts all requests",
+    ],
+    [
+      { cost: { limit: 'traffic' } },
+      "cost.limit: limit 'traffic' has a cost by bytes or duration, but points are settled by the result. Use a limit with another 'cost'",
     ],
     [
       { cost: { limit: 'slots' } },

@@ -46,6 +46,11 @@ describe('rateLimitSockets refuses', () => {
       { handshakes: { ...minute, count: 'failed' } },
       "limit 'fixed-window:1/1m:failed' has the option 'count', but handshakes and frames have no outcome. Use a limit without it",
     ],
+    [
+      'a measured cost',
+      { frames: { ...minute, cost: { by: 'duration', per: '1s' } } },
+      "limit 'fixed-window:1/1m' has a cost by bytes or duration, but handshakes and frames have no response. Use a limit with another 'cost'",
+    ],
     ['a leaky bucket', { frames: { algo: 'leaky-bucket', rate: 1, interval: '1s' } }, 'gcra allows the same rate'],
     ['held handshakes', { handshakes: { algo: 'concurrency', limit: 1, ttl: '1m' } }, "by 'connections'"],
     [

@@ -13,7 +13,7 @@ export interface Selection {
   find(context: ExecutionContext, place: string): Awaitable<unknown>;
   /** Reads a result. `ownNamespace`: the namespace of the route, if each route has its own counter. Throws `RateLimitConfigError`. */
   read(answer: unknown, place: string, ownNamespace?: string): readonly Rule[];
-  /** One of its rules, if they all have one name and differ only in their rate. */
+  /** One of its rules, if they all have the same name and only differ in their rate. */
   readonly example?: Rule;
 }
 

@@ -17,10 +17,10 @@ export type NotApplying = 'skip' | 'no key';
 export type ResolvedOption = string;
 
 /**
- * Resolves what a rule asks of the store for a request. Functions are called one after another, and no more of them once the
- * limit does not apply.
+ * Resolves the entry of a rule for a request. Functions are called one after another, until one of them shows that the limit does not
+ * apply.
  *
- * @param levels the request's input at all levels, if the rule's limit is within others or has others within it
+ * @param levels the request's input at all levels, if the rule has a parent or children
  * @param onOption called before an option is resolved
  */
 export function resolve(

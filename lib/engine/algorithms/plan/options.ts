@@ -2,7 +2,7 @@ import { RateLimitConfigError } from '../../errors/errors.js';
 import type { OptionKind, OptionRows } from '../../options/option-row.js';
 import { MOST_UNITS } from '../scale.js';
 
-/** The messages of `rollover` and `credits`. */
+/** The error messages of `rollover` and `credits`. */
 const planTermsMessages = {
   tooManyUnits: (location: string, received: number, most: number) =>
     `${location}: expected at most ${most} units for a limit with 'rollover' or 'credits', received ${received}`,

@@ -171,7 +171,7 @@ function endOfKnown(parameters: PlanParameters, state: PlanState): number {
 }
 
 /**
- * A calendar window of a plan: a share of what is left of it moves on, once, and credits are taken when all of it is used.
+ * A calendar window of a plan: a share of its remaining units is carried over once, and credits are used when the window is used up.
  *
  *     allowed      count + cost <= rate + moved + credits
  *     moved        floor(rollover x (rate - max(0, count - moved))) of the window before, by its smallest rate

@@ -147,6 +147,9 @@ export const cliMessages = {
   noField: (option: string, looked: readonly string[], found: readonly string[]) =>
     `--${option}: missing, expected a field: the first lines have none of ${looked.join(', ')}, only ` +
     (found.map(show).join(', ') || 'others'),
+  noFieldOfLimits: (what: string, looked: readonly string[], found: readonly string[]) =>
+    `a limit of the policy counts ${what}, and the first lines have none of the fields ${looked.join(', ')}, only ` +
+    (found.map(show).join(', ') || 'others'),
   keyOfGenerated: (key: string) =>
     `the key of a limit is ${show(key)}, but generated requests have only 'ip' and 'global'`,
   tooManyGenerated: (spec: string, duration: string, most: number) =>

@@ -77,6 +77,9 @@ export const messages = {
   secondModule: () =>
     'RateLimitModule: forRoot or forRootAsync is imported more than once in this app, and only one import would take effect. Import it ' +
     "once, with all 'limits' and 'define'; other modules add named limits with forFeature",
+  twoCopies: (name: string) =>
+    `${name}: it comes from another copy of nestjs-sluice than the RateLimitModule of the app. Load both with import or both with ` +
+    "require, and let 'npm ls nestjs-sluice' show a single version",
   noOptions: () =>
     'RateLimitModule: expected an object of options, received undefined. Import it once, by forRoot() or by forRootAsync() with a factory ' +
     'that returns one; other modules need not import it, since it is global',
@@ -243,6 +246,10 @@ export const messages = {
   noIoredis: () =>
     "redis: the package 'ioredis' could not be loaded. Install it next to nestjs-sluice, or pass a node-redis client as 'redis'",
   countFailed: (name: string) => `the function 'count' of limit '${name}' failed, so the request counts`,
+  measuresHeld: (location: string, algo: string, able: readonly string[]) =>
+    `${location}.cost: units of '${algo}' are held, so they cannot be settled by bytes or duration. Use a number, or algo ${listOf(able.map(quoted), 'or')}`,
+  notMeasured: (name: string, transport: string) =>
+    `limit '${name}' has a cost by bytes, but the bytes of a response are unknown (transport '${transport}'), so its requests are charged the estimate. Bytes are known over HTTP, if the response has a connection`,
   wrongCount: (received: unknown) => `expected true, false or a whole number >= 0, received ${show(received)}`,
   answerFailed: (option: string, name: string) =>
     `the function '${option}' of limit '${name}' failed, so the rejection has its default form`,

@@ -18,6 +18,8 @@ export const graphqlMessages = {
     `${location}: limit '${limit}' has algo '${algo}', but points are not held. Use a limit that counts units`,
   countsSome: (location: string, limit: string) =>
     `${location}: limit '${limit}' has the option 'count', but points are settled by the result. Use a limit that counts all requests`,
+  measures: (location: string, limit: string) =>
+    `${location}: limit '${limit}' has a cost by bytes or duration, but points are settled by the result. Use a limit with another 'cost'`,
   weightFailed: (field: string) =>
     `RateLimitGraphqlModule: cost.weight failed for ${field}; the field has its default weight`,
   wrongWeight: (received: unknown) => `expected a number >= 0 or undefined, received ${show(received)}`,

@@ -17,6 +17,8 @@ export const socketMessages = {
     `rateLimitSockets: ${adapter} created a server whose handshakes cannot be limited. Use a socket.io Server that is attached to an HTTP server, or a WebSocketServer of ws`,
   counted: (location: string, limit: string) =>
     `${location}: limit '${limit}' has the option 'count', but handshakes and frames have no outcome. Use a limit without it`,
+  measured: (location: string, limit: string) =>
+    `${location}: limit '${limit}' has a cost by bytes or duration, but handshakes and frames have no response. Use a limit with another 'cost'`,
   queued: (location: string, limit: string, algo: string) =>
     `${location}: limit '${limit}' has algo '${algo}', but handshakes and frames cannot be delayed. Use a limit that does not delay: gcra allows the same rate`,
   notHeld: (location: string, limit: string, algo: string) =>

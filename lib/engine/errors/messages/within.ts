@@ -22,6 +22,8 @@ export const withinMessages = {
     `${location}.within: expected at most ${most} levels of limits, received more`,
   parentWith: (location: string, parent: string, other: string) =>
     `${location}.within: '${parent}' has the option '${other}'. Use a limit without it`,
+  parentWithoutCost: (location: string, child: string, parent: string) =>
+    `${location}.within: '${parent}' has no 'cost', and the cost of '${child}' is measured once the response has ended. Give '${parent}' its own 'cost'`,
   hasOthersWithin: (location: string, name: string, option: string) =>
     `${location}: other limits are within '${name}', so it cannot have the option '${option}'. Use it on a limit that no other is within`,
   parentAdapts: (location: string, parent: string, algo: string) =>

@@ -67,6 +67,10 @@ export class QueryCosts {
         throw new RateLimitConfigError(graphqlMessages.countsSome(location, rule.name), {
           code: 'SLUICE_UNSUPPORTED_LIMIT',
         });
+      if (rule.settings.measure !== undefined)
+        throw new RateLimitConfigError(graphqlMessages.measures(location, rule.name), {
+          code: 'SLUICE_UNSUPPORTED_LIMIT',
+        });
     }
     this.rules = withAncestors(rules, location);
     this.counting = new Set(rules.flatMap((rule) => [rule, ...rule.ancestorsOfSameCost]));

@@ -6,7 +6,7 @@ import { variants } from '../../../support/tier.js';
 import { allocate, type Demand, jain, maxMin, sharedLimit } from './simulation.js';
 
 const RATE = 100;
-/** The figures of docs/guides/fair-shares.md. */
+/** The figures of docs/reference/fair-shares.md. */
 const limits: [string, AlgorithmOptions][] = [
   ['sliding-window', { algo: 'sliding-window', rate: RATE, interval: '1m', slices: 60 }],
   ['token-bucket', { algo: 'token-bucket', rate: RATE, interval: '1m' }],
