@@ -2,32 +2,32 @@ import type { Readable, Writable } from 'node:stream';
 import { parseArgs } from 'node:util';
 import { cliMessages } from '../engine/errors/messages/cli.js';
 
-/** Where a command reads and writes. */
+/** The streams of a command. */
 export interface Terminal {
   readonly stdin: Readable;
   readonly stdout: Writable;
   readonly stderr: Writable;
 }
 
-/** The command line is wrong: exit code 2. */
+/** The command line is invalid: exit code 2. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-/** A file or address on the command line cannot be read or written: exit code 1. */
+/** A file or address on the command line can't be read or written: exit code 1. */
 export class InputError extends Error {
   override readonly name = 'InputError';
 }
 
 /** An option of a command. Without a `value` it is a switch. */
 export interface CommandOption {
-  /** Its line of `--help`. */
+  /** Its line in `--help`. */
   readonly help: string;
   /** The name of its value, such as `<url>`. */
   readonly value?: string;
-  /** True if the option may be given several times. */
+  /** True if the option may be repeated. */
   readonly repeats?: true;
-  /** The commands that have the option, if this one refuses it. */
+  /** The commands that have the option, if this one rejects it. */
   readonly onlyFor?: string;
 }
 
@@ -36,16 +36,16 @@ export type CommandOptions = Readonly<Record<string, CommandOption>>;
 
 /** A command of the program. Its `--help` and the parser read the same table. */
 export interface Command {
-  /** What follows the name of the command, for each way to call it. */
+  /** The part of the usage after the name of the command, for each form. */
   readonly usage: readonly string[];
-  /** What the command does. */
+  /** The description of the command. */
   readonly about: string;
   readonly options: CommandOptions;
-  /** What else users should know. */
+  /** Further notes for users. */
   readonly notes?: string;
-  /** What exit codes 0 and 1 mean. */
+  /** The meaning of exit codes 0 and 1. */
   readonly exits: { readonly 0?: string; readonly 1?: string };
-  /** Runs the command, and returns its exit code. Throws `UsageError` for wrong arguments, and `InputError` for a wrong input. */
+  /** Runs the command and returns its exit code. Throws `UsageError` for invalid arguments, and `InputError` for an invalid input. */
   run(read: ReadArguments, terminal: Terminal): Promise<number>;
 }
 
@@ -57,7 +57,7 @@ export interface ReadArguments {
   readonly positionals: readonly string[];
 }
 
-/** Reads a command line strictly: no unknown options, and only options that repeat may be given twice. */
+/** Reads a command line strictly: unknown options are rejected, and only options with `repeats` may be repeated. */
 export function readArguments(args: readonly string[], options: CommandOptions): ReadArguments {
   const { tokens, positionals } = parsed(args, options);
   const switches = new Set<string>();
@@ -80,7 +80,7 @@ export function readArguments(args: readonly string[], options: CommandOptions):
   return read;
 }
 
-/** Refuses options that a command takes only elsewhere. */
+/** Throws if options are used that a command accepts only in another form. */
 export function refuseOptions(read: ReadArguments, options: readonly string[], others: string): void {
   const { values, switches, lists } = read;
   const wrong = options.find((option) => values.has(option) || switches.has(option) || lists.has(option));
@@ -103,7 +103,7 @@ function parsed(args: readonly string[], table: CommandOptions) {
       if (token.kind !== 'option' || Object.hasOwn(table, token.name)) continue;
       throw new UsageError(cliMessages.unknownOption(token.rawName, [...Object.keys(table), 'help']));
     }
-    // The rest of its message is about arguments that begin with a hyphen.
+    // The rest of the message is about arguments that begin with a hyphen.
     throw new UsageError(cliMessages.unreadableArguments(error.message.split(/\.\s/)[0]!));
   }
 }
@@ -133,7 +133,7 @@ export function helpOf(name: string, { usage, about, options, notes, exits }: Co
     .replace(/\n+$/, '\n');
 }
 
-/** Rows of a name and a text, with the texts in a column of their own. */
+/** Formats rows of a name and a text, with the texts in a column of their own. */
 export function helpRows(rows: readonly (readonly [name: string, text: string])[]): string {
   const column = Math.max(...rows.map(([name]) => name.length)) + 4;
   const lines = rows.flatMap(([name, text]) =>

@@ -14,17 +14,17 @@ import { UsageError } from './command.js';
 /** A limit on the command line: `algo:rate/interval[,option=value...][@name]`. */
 export interface LimitSpec {
   readonly limit: CompiledLimit;
-  /** The key of this limit only, if it has one. */
+  /** The key of this limit, if it has its own. */
   readonly key: string | undefined;
 }
 
 const FORM = 'algo:rate/interval[,option=value...][@name], such as gcra:60/1s,burst=120@api';
 const SPEC = /^([^:]*):([^/,@]*)\/([^,@]*)((?:,[^@]*)?)(?:@(.*))?$/s;
 
-/** Options of every limit that a simulation takes. A limit that is explained has its key elsewhere. */
+/** Options that every simulated limit supports. For an explained limit, the key is an argument. */
 const SIMULATED: readonly string[] = commonOptionsThat(({ onCommandLine }) => onCommandLine === true);
 const EXPLAINED = [...SIMULATED.filter((option) => option !== 'key'), 'scope'];
-/** Stands between the steps of blocks. */
+/** Separates the steps of blocks. */
 const STEP = '/';
 const modes = limitOptions.mode.kind;
 
@@ -33,7 +33,7 @@ type OptionValue = number | string | string[] | true;
 /** A number without a sign, such as 60 or 0.5. */
 const NUMBER = /^\d{1,16}(?:\.\d{1,16})?$/;
 
-/** Reads a limit. Throws `UsageError` or `RateLimitConfigError`, whose messages show the expected and the received value. */
+/** Reads a limit. Throws `UsageError` or `RateLimitConfigError`, whose messages contain the expected and the received value. */
 export function readLimit(spec: string): LimitSpec {
   const [, algo = ''] = SPEC.exec(spec) ?? [];
   if (algorithms.get(algo)?.leases !== undefined) throw new UsageError(cliMessages.notSimulated(spec, algo));
@@ -50,7 +50,7 @@ export function readLimit(spec: string): LimitSpec {
   return { limit: new CompiledLimit(algorithmOptions(definition), settings), key: key as string | undefined };
 }
 
-/** Reads a limit as an app defines it, without who it counts. */
+/** Reads a limit as an app defines it, without its key. */
 export function readDefinition(spec: string): ExactLimit {
   const definition = readSpec(spec, EXPLAINED);
   const { scope } = definition as { readonly scope?: string };
@@ -83,7 +83,7 @@ function readSpec(spec: string, common: readonly string[]): ExactLimit {
   } as unknown as ExactLimit;
 }
 
-/** What stands before the first comma: what the algorithm cannot do without, units and a time. */
+/** Reads the part before the first comma: the required options of the algorithm, units and a time. */
 function mainOptions(
   [units = 'rate', time = 'interval']: readonly string[],
   rate: string,
@@ -92,19 +92,19 @@ function mainOptions(
   return { [units]: numeric(rate), [time]: time === 'period' ? interval : ofOne(interval) };
 }
 
-/** Whether the values of an option are no objects, which only a policy file can have. */
+/** Returns true for an option whose values aren't objects. Only a policy file can contain objects. */
 function isOneValue({ kind }: OptionRow): boolean {
   return kind.options === undefined;
 }
 
-/** Reads all limits of a command line. Two of one name would share a counter. */
+/** Reads all limits of a command line. Two limits with the same name would share a counter. */
 export function readLimits(specs: readonly string[]): LimitSpec[] {
   const limits = specs.map(readLimit);
   assertNames(limits);
   return limits;
 }
 
-/** Refuses limits of one name. */
+/** Throws if limits have the same name. */
 export function assertNames(limits: readonly LimitSpec[]): void {
   const names = new Set<string>();
   for (const { limit } of limits) {
@@ -133,7 +133,7 @@ function isFlag({ kind }: OptionRow): boolean {
   return dataOf(kind)?.isValid(true) === true;
 }
 
-/** The value that a text stands for: steps, a number or `true`, unless the option takes that text. */
+/** Converts a text to a value: steps, a number or `true`, unless the option takes that text. */
 function valueOf(option: string, text: string, row: OptionRow | undefined): OptionValue {
   if (isCommon(option)) {
     if (option === 'blockFor' && text.includes(STEP)) return text.split(STEP);
@@ -144,12 +144,12 @@ function valueOf(option: string, text: string, row: OptionRow | undefined): Opti
   return NUMBER.test(text) ? Number(text) : text;
 }
 
-/** A number; otherwise the text, for the message that refuses it. */
+/** A number; otherwise the text, for the message that rejects it. */
 function numeric(text: string): number | string {
   return /^\d{1,16}$/.test(text) ? Number(text) : text;
 }
 
-/** A duration in which `s` means one second. */
+/** Converts a duration such as `s` to `1s`. */
 export function ofOne(text: string): string {
   const one = `1${text}`;
   return /^[a-z]+$/i.test(text) && ms(one as ms.StringValue) !== undefined ? one : text;

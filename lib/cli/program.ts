@@ -52,7 +52,7 @@ const COMMANDS: ReadonlyMap<string, Listed> = new Map(
   }),
 );
 
-/** Exit codes: the command line is wrong; something it names cannot be used. */
+/** Exit codes: the command line is invalid; something that it names can't be used. */
 const WRONG_USAGE = 2;
 const WRONG_INPUT = 1;
 
@@ -99,7 +99,7 @@ function isWrongUsage(error: unknown): error is Error {
 }
 
 function failed({ stderr }: Terminal, program: string, message: string, code: number): number {
-  // The message may contain part of a log, or a connection that was given in the wrong place.
+  // The message may contain part of a log, or a connection string that was passed in the wrong place.
   stderr.write(`${program}: ${printable(withoutSecretsIn(message), Infinity)}\n`);
   if (code === WRONG_USAGE) stderr.write(`see ${program} --help\n`);
   return code;

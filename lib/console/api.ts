@@ -6,20 +6,20 @@ export type * from './api/parts.js';
 export type * from './api/lookup.js';
 export type * from './api/changes.js';
 
-/** The header that requests of the page carry, and forms cannot send. */
+/** The header of the page's requests, which forms can't send. */
 export const CONSOLE_HEADER = 'x-rate-limit-console';
 
-/** Why a request failed: problem details (RFC 9457). */
+/** The reason why a request failed, as problem details (RFC 9457). */
 export interface Problem {
   type: string;
   title: string;
   status: number;
   detail: string;
-  /** The fields that are wrong. */
+  /** The invalid fields. */
   errors?: FieldError[];
 }
 
-/** What is wrong with a field of a request. */
+/** The error of one field. */
 export interface FieldError {
   /** The field, such as `duration` or `patch.rate`. */
   field: string;

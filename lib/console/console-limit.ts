@@ -3,7 +3,7 @@ import type { Limiter } from '../app/limiter/limiter.js';
 import { OWN_LIMIT } from './limit-catalog.js';
 import { ConsoleProblem } from './problem.js';
 
-/** The requests that one address may send to the console of one instance: more than a page needs, too few to do harm. */
+/** The limit of requests from one address to the console of one instance: enough for a page, and too few to do harm. */
 export const CONSOLE_LIMIT = {
   name: OWN_LIMIT,
   key: 'ip',
@@ -14,17 +14,17 @@ export const CONSOLE_LIMIT = {
   scope: 'instance',
 } as const;
 
-/** The limits that a look-up reads for the price of one request: each takes about 0.2 ms of the process. */
+/** The number of limits that a lookup reads at the cost of one request: each takes about 0.2 ms of the process. */
 const LIMITS_A_UNIT = 5;
 
-/** What look-ups cost of the console's own limit, beyond the request: the more limits they read, the fewer are allowed. */
+/** Charges lookups to the console's own limit, in addition to the request: the more limits they read, the fewer are allowed. */
 export class LookupBudget {
   constructor(
     private readonly limiter: Limiter,
     private readonly limits: () => number,
   ) {}
 
-  /** Rejects with a `ConsoleProblem` if the client has made too many look-ups. */
+  /** Rejects with a `ConsoleProblem` if the client has made too many lookups. */
   async take(client: string): Promise<void> {
     const units = Math.min(CONSOLE_LIMIT.burst - 1, Math.floor(this.limits() / LIMITS_A_UNIT));
     if (units === 0) return;

@@ -19,56 +19,56 @@ export const CONSOLE_SETTINGS = Symbol('CONSOLE_SETTINGS');
 /** The token of the console's routes. */
 export const CONSOLE_ROUTES = Symbol('CONSOLE_ROUTES');
 
-/** A guard as `@UseGuards` takes it: a class, or an object. */
+/** A guard as passed to `@UseGuards`: a class or an object. */
 export type ConsoleGuard = Type<CanActivate> | CanActivate;
 
-/** What the console may do and show. */
+/** Settings of the console. */
 export interface RateLimitConsoleSettings {
   /**
-   * Returns who makes a change, for the log of changes: a text such as the user's e-mail address, which is cut after 200
-   * characters. If it fails or returns nothing, the change is not made.
-   * @default the log names nobody
+   * Returns the actor of a change for the log: a text such as the user's email address, which is cut after 200 characters. If it fails or
+   * returns nothing, the change is not made.
+   * @default the log contains no actor
    */
   actor?: ((context: ExecutionContext) => string | Promise<string>) | undefined;
   /**
-   * Whether top keys, lists and the log show identities in plain text (`'plain'`) or as hashes (`'hashed'`), which can still be
-   * found by typing the identity. All instances should have the same setting.
+   * How top keys, lists and the log show identities: in plain text (`'plain'`) or as hashes (`'hashed'`). You can still find a hashed
+   * identity by typing it. Use the same setting on all instances.
    * @default 'hashed'
    */
   identities?: 'hashed' | 'plain' | undefined;
   /**
-   * Whether the keys that a limit refuses are counted always (`'always'`), so that they are known before somebody looks, or only while
-   * somebody views the limit (`'watched'`). They take at most 20,480 counters in an instance, which all limits share by need: up to 256
-   * for a limit, and each keeps the first 50 of them for another five minutes. With keys such as `user:1234567` that is about
-   * 4 MB, with keys of 256 characters 18 MB. The keys that use most units are counted while somebody views the limit, whatever the setting.
+   * When rejected keys are counted: `'always'`, so that they are known before you view a limit, or only while somebody views the limit
+   * (`'watched'`). They take at most 20,480 counters per instance, which all limits share as needed: up to 256 per limit, whose first 50
+   * are kept for another five minutes. With keys such as `user:1234567` that is about 4 MB, with keys of 256 characters 18 MB. The keys
+   * that use the most units are only counted while somebody views the limit, in both cases.
    * @default 'always'
    */
   topKeys?: 'watched' | 'always' | undefined;
   /**
-   * Where incidents are reported while nobody looks: limits that refuse a large share, a store that does not answer, and adaptive
-   * limits that are full.
-   * @default nowhere
+   * Where incidents are reported while nobody views the console: limits that reject a large share, a store that doesn't answer, and full
+   * adaptive limits.
+   * @default incidents are not reported
    */
   alerts?: ConsoleAlerts | undefined;
 }
 
-/** What Nest must know about the console before the app is built. */
+/** Options that Nest must know before the app is built. */
 export interface RateLimitConsoleRoutes {
   /**
-   * The guards of all routes of the console, which decide who may see it; or `'none'`, which logs a warning. Guards with injected
+   * The guards of all routes of the console, which decide who may view it; or `'none'`, which logs a warning. Guards with injected
    * dependencies need `imports`.
    */
   guards: readonly ConsoleGuard[] | 'none';
   /**
-   * The guards that decide, after `guards`, who may act on single keys, for a while: block, unblock, reset, refund, penalize, give a
-   * key a rate of its own until a time, and put entries on lists until a time. What has no end can be neither made, replaced nor
-   * ended so. Users that `write` allows may do all of this, too.
-   * @default only those that `write` allows
+   * The guards that decide, after `guards`, who may act on single keys temporarily: block, unblock, reset, refund, penalize, set a rate
+   * with an end for a key, and add entries with an end to lists. These users can't create, replace or end anything without an end. Users
+   * that `write` allows can also do all of this.
+   * @default only users that `write` allows
    */
   act?: readonly ConsoleGuard[] | undefined;
   /**
    * The guards that decide, after `guards`, who may change anything.
-   * @default nobody may: without `act`, too, the console is read-only
+   * @default nobody; without `act` as well, the console is read-only
    */
   write?: readonly ConsoleGuard[] | undefined;
   /**
@@ -88,34 +88,34 @@ export interface RateLimitConsoleOptions extends RateLimitConsoleRoutes, RateLim
 
 /** Options of `RateLimitConsoleModule.forRootAsync`. Nest reads guards and path before it calls the factory. */
 export interface RateLimitConsoleAsyncOptions extends RateLimitConsoleRoutes {
-  /** The dependencies of the factory. Their modules belong in `imports`. */
+  /** The dependencies of the factory. Add their modules to `imports`. */
   inject?: FactoryProvider['inject'] | undefined;
   /** Returns the settings when the app starts. */
   useFactory: (...args: never[]) => RateLimitConsoleSettings | Promise<RateLimitConsoleSettings>;
 }
 
-/** The routes, read and validated. */
+/** The validated routes. */
 export interface ReadRoutes {
   readonly path: string;
   readonly guards: readonly ConsoleGuard[];
-  /** `undefined` if only those may act on keys who may change anything. */
+  /** `undefined` if only users who may change everything may act on keys. */
   readonly act: readonly ConsoleGuard[] | undefined;
   /** `undefined` if nobody may change anything. */
   readonly write: readonly ConsoleGuard[] | undefined;
   readonly imports: NonNullable<DynamicModule['imports']>;
-  /** Whether everybody may see the console. */
+  /** True if anyone may view the console. */
   readonly isOpen: boolean;
 }
 
-/** The settings, read and validated. */
+/** The validated settings. */
 export interface ReadSettings {
   readonly actor: RateLimitConsoleSettings['actor'];
   readonly isPlain: boolean;
   readonly topKeys: 'watched' | 'always';
   readonly alerts: ReadAlerts | undefined;
-  /** The app's limits, as its instances have published them, for a console that runs beside the app. */
+  /** The app's limits as published by its instances, for a console outside the app. */
   readonly observed?: ReadApp | undefined;
-  /** For such a console: why it does not know what was changed, if so. */
+  /** For such a console: the reason if it can't read the changes. */
   readonly changesUnread?: string | undefined;
 }
 
@@ -123,7 +123,7 @@ const ROUTES = ['guards', 'act', 'write', 'path', 'imports'] as const satisfies 
 const SETTINGS = ['actor', 'identities', 'topKeys', 'alerts'] as const satisfies (keyof RateLimitConsoleSettings)[];
 const ASYNC = ['inject', 'useFactory'] as const;
 
-/** Segments of letters and digits only: anything else may mean something to a router or a browser. */
+/** Only segments of letters and digits: other characters may have a meaning for a router or a browser. */
 const PATH = /^[\w.~-]+(?:\/[\w.~-]+)*$/;
 const PATH_EXPECTED = "a path such as 'ops/limits': segments of letters, digits and - . _ ~, without parameters";
 const GUARDS_EXPECTED = 'a list of at least one guard: classes, or objects with canActivate';

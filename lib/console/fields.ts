@@ -5,11 +5,11 @@ import { CAUSE_EXPECTED, isCauseText } from '../app/overrides/change-options.js'
 import type { FieldError } from './api.js';
 import { ConsoleProblem, wrongFields } from './problem.js';
 
-/** The longest identity that is looked up, in characters. */
+/** Maximum length of an identity to look up, in characters. */
 const LONGEST_IDENTITY = 1024;
 const DURATION_EXPECTED = `milliseconds or a duration such as '15m' ${DURATION_UNITS}, more than 0 and at most 1 year`;
 
-/** Reads the fields of a request, and collects what is wrong with them. */
+/** Reads the fields of a request, and collects their errors. */
 export class Fields {
   private readonly errors: FieldError[] = [];
 
@@ -39,7 +39,7 @@ export class Fields {
     return this.read(field, expected, (value) => typeof value === 'string' && value !== '' && isValid(value), '');
   }
 
-  /** An identity. Of a limit by a header, it may be given by the value: `header:x-api-key:<value>`. */
+  /** An identity. For a limit with a header as key, the header's value is also accepted: `header:x-api-key:<value>`. */
   identity(): string {
     const expected = `an identity such as 'user:42', of at most ${LONGEST_IDENTITY} characters`;
     return hashedHeader(this.text('identity', expected, (value) => value.length <= LONGEST_IDENTITY));
@@ -82,7 +82,7 @@ export class Fields {
     if (!this.errors.some((error) => error.field === field)) this.errors.push({ field, message });
   }
 
-  /** Throws if any field is wrong. */
+  /** Throws if any field is invalid. */
   check(): void {
     if (this.errors.length > 0) throw wrongFields(this.errors);
   }

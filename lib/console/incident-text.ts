@@ -1,7 +1,7 @@
 import { milliseconds, percent, plural, whole } from '../engine/util/figures.js';
 import type { Incident } from './api.js';
 
-/** What happens, in the figures of the last minute. For an incident of a limit, the limit's name is to stand before it. */
+/** Describes an incident with the figures of the last minute. For an incident of a limit, put the limit's name before it. */
 export function incidentText(incident: Incident): string {
   switch (incident.kind) {
     case 'refused': {

@@ -23,7 +23,7 @@ interface PlanOptions {
 
 type Structure = Pick<LimitInfo, 'unit' | 'within' | 'own' | 'kept' | 'share' | 'plan'>;
 
-/** What a limit is part of, and who has parts of it. */
+/** The position of a limit in hierarchies, and the tenants that share it. */
 function structureOf({ configured, limit, settings: { trait } }: Rule): Structure {
   const { above = 0, kept = 0, floor = 0 } = shownUnitsOf(limit);
   const { unit } = limit;
@@ -57,15 +57,15 @@ function planOf(options: AlgorithmOptions): PlanInfo | undefined {
   };
 }
 
-/** The name of the limit of the console's own routes, which is not shown. */
+/** The name of the limit of the console's own routes, which isn't displayed. */
 export const OWN_LIMIT = 'rate-limit-console';
 
-/** The namespace of the module's limits, and the prefix of namespaces of those with a counter for each route. */
+/** The namespace of the module's limits, and the prefix of the namespaces of those that count per route. */
 const OF_MODULE = /^@module(?: |$)/;
 
 /** A declared limit. */
 export interface CatalogEntry {
-  /** Its name in the console: the limit's name, with its place if others share the name. */
+  /** Its name in the console: the limit's name, followed by its place if other limits have the same name. */
   readonly label: string;
   readonly rule: Rule;
 }
@@ -74,7 +74,7 @@ export interface CatalogEntry {
 export class LimitCatalog {
   /** The labels of declared limits, by `countersOf`. */
   private readonly declared = new Map<string, string>();
-  /** The labels of the other limits, which functions and code provide. */
+  /** The labels of other limits, which functions and code provide. */
   private readonly given = new Map<string, string>();
   private readonly taken = new Set<string>();
   private readonly declaredLabels = new Set<string>();
@@ -85,11 +85,11 @@ export class LimitCatalog {
     private readonly plans: RouteRulesRegistry,
     private readonly classes: HandlerClasses,
     private readonly overrides: Overrides,
-    /** For a console that runs beside the app: the limits of its instances. */
+    /** For a console outside the app: the limits of its instances. */
     private readonly published: readonly LimitInfo[] = [],
   ) {}
 
-  /** The label of a limit that decides; `undefined` for the console's own. */
+  /** The label of a limit; `undefined` for the console's own. */
   readonly labelOf = ({ name, namespace }: CompiledLimit): string | undefined => {
     if (name === OWN_LIMIT) return undefined;
     if (!this.isRead) this.entries();
@@ -97,7 +97,7 @@ export class LimitCatalog {
     return this.declared.get(counters) ?? this.given.get(counters) ?? this.give(name, namespace, counters);
   };
 
-  /** Whether a label is that of a declared limit, rather than of one that functions or code provide. */
+  /** Returns true for the label of a declared limit, and false for one that functions or code provide. */
   readonly isDeclared = (label: string): boolean => this.declaredLabels.has(label);
 
   /** The limits of the module, the defined limits, and those of all routes. Functions may provide more. */
@@ -118,12 +118,12 @@ export class LimitCatalog {
     return this.entries().find((entry) => entry.label === label);
   }
 
-  /** Whether a limit is shown. */
+  /** Returns true if a limit is displayed. */
   has(label: string): boolean {
     return this.find(label) !== undefined || this.published.some(({ name }) => name === label);
   }
 
-  /** All limits as the page lists them. Beside the app, those that are known only by name can neither be looked up nor changed. */
+  /** All limits in the page's list. In a console outside the app, limits that are known only by name can't be looked up or changed. */
   infos(): LimitInfo[] {
     const own = new Map(this.entries().map((entry) => [entry.label, this.info(entry)]));
     if (this.published.length === 0) return [...own.values()];
@@ -140,7 +140,7 @@ export class LimitCatalog {
     });
   }
 
-  /** Whether the rate and the mode of a limit can be changed by name. */
+  /** Returns true if the rate and the mode of a limit can be changed by name. */
   isChangeable({ rule }: CatalogEntry): boolean {
     return this.overrides.known(rule) !== undefined;
   }
@@ -191,7 +191,7 @@ export class LimitCatalog {
     return label;
   }
 
-  /** The name alone, unless it is used for other counters. */
+  /** The name alone, unless other counters use it. */
   private take(name: string, place: string): string {
     const label = this.taken.has(name) ? `${name} (${place})` : name;
     this.taken.add(label);
@@ -199,7 +199,7 @@ export class LimitCatalog {
   }
 }
 
-/** Functions may provide limits with ever new names. */
+/** Functions may provide an unlimited number of names. */
 const MOST_GIVEN = 10_000;
 
 /** Identifies the counters of a limit. */

@@ -12,7 +12,7 @@ const TITLES: Readonly<Record<number, string>> = {
   503: 'Service Unavailable',
 };
 
-/** Why a request fails, in the form of its response. */
+/** The reason why a request fails, in the form of its response. */
 export class ConsoleProblem extends Error {
   override readonly name = 'ConsoleProblem';
 
@@ -39,7 +39,7 @@ export class ConsoleProblem extends Error {
   }
 }
 
-/** The problem of a request with wrong fields. */
+/** The problem of a request with invalid fields. */
 export function wrongFields(errors: readonly FieldError[]): ConsoleProblem {
   const shown = errors.map(({ field, message }) => ({ field, message: consoleMessages.ofHeaders(message) }));
   return new ConsoleProblem(400, shown.map(({ field, message }) => `${field}: ${message}`).join('; '), shown);

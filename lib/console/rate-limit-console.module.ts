@@ -15,8 +15,7 @@ import { Roles } from './http/guards.js';
 import { RateLimitConsole } from './rate-limit-console.js';
 
 /**
- * A page that shows what the app's limits do, and changes them. It is imported beside `RateLimitModule`, in an app that serves
- * HTTP.
+ * A page that shows the app's limits at work and lets you change them. Import it next to `RateLimitModule`, in an app that serves HTTP.
  *
  * @example
  * ```ts
@@ -25,13 +24,13 @@ import { RateLimitConsole } from './rate-limit-console.js';
  */
 @Module({})
 export class RateLimitConsoleModule {
-  /** Sets up the console. Throws `RateLimitConfigError` if an option is wrong, or `guards` is missing. */
+  /** Sets up the console. Throws `RateLimitConfigError` if an option is invalid or `guards` is missing. */
   static forRoot(options: RateLimitConsoleOptions): DynamicModule {
     const { routes, settings } = readOptions(options, 'RateLimitConsoleModule.forRoot');
     return moduleOf(routes, { provide: CONSOLE_SETTINGS, useValue: settings });
   }
 
-  /** Sets up the console with settings that are known only at start-up. Path and guards are given beside the factory. */
+  /** Sets up the console with settings that are known only at start-up. Pass path and guards next to the factory. */
   static forRootAsync(options: RateLimitConsoleAsyncOptions): DynamicModule {
     const location = 'RateLimitConsoleModule.forRootAsync';
     const routes = readAsyncOptions(options, location);
@@ -46,7 +45,7 @@ export class RateLimitConsoleModule {
   }
 }
 
-/** @internal The module of a console whose options are read. */
+/** @internal The module of a console with validated options. */
 export function moduleOf(routes: ReadRoutes, settings: Provider): DynamicModule {
   return {
     module: RateLimitConsoleModule,
@@ -56,7 +55,7 @@ export function moduleOf(routes: ReadRoutes, settings: Provider): DynamicModule 
   };
 }
 
-/** The guards that the console itself calls, where users have roles. */
+/** The guards that the console itself calls, if users have roles. */
 function guardsOf({ act, write = [] }: ReadRoutes): Type[] {
   return act === undefined
     ? []

@@ -54,7 +54,7 @@ import { TopLists } from './views/top-lists.js';
 
 const LOCATION = 'RateLimitConsoleModule';
 
-/** The parts of the console, and their start and end. */
+/** The parts of the console. Starts and ends them. */
 @Injectable()
 export class RateLimitConsole
   implements OnModuleInit, OnModuleDestroy, BeforeApplicationShutdown, OnApplicationShutdown
@@ -68,11 +68,11 @@ export class RateLimitConsole
   readonly lookups: Lookups;
   readonly parts: LimitParts;
   readonly deviations: DeviationLists;
-  /** Charges pages of deviations for the keys that they look at. */
+  /** Charges pages of deviations for the keys that they read. */
   readonly deviationBudget: LookupBudget;
   /** The number of leading bits of an IPv6 address that identify a viewer. */
   readonly ipv6Prefix: number;
-  /** Charges look-ups to those who make them. */
+  /** Charges lookups to the clients that make them. */
   readonly lookupBudget: LookupBudget;
   readonly keys: KeyChanges;
   readonly rates: RateChanges;
@@ -192,7 +192,7 @@ export class RateLimitConsole
   }
 
   /**
-   * Called by Nest: starts to count. Throws `RateLimitConfigError` if another console does so, or a limit has the console's name.
+   * Called by Nest: starts counting. Throws `RateLimitConfigError` if another console already counts, or if a limit has the console's name.
    */
   onModuleInit(): void {
     if (this.stream.tap !== undefined)
@@ -208,7 +208,7 @@ export class RateLimitConsole
     this.alerts?.start();
   }
 
-  /** Called by Nest: responses that never end would keep the server open. */
+  /** Called by Nest. Responses that never end would keep the server open. */
   onModuleDestroy(): void {
     this.live.close();
   }

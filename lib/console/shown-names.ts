@@ -7,10 +7,10 @@ import { hashOf } from '../storage/telemetry/decision-event.js';
 import type { ListItem, OverrideInfo } from './api.js';
 
 const ADDRESS = 'ip:';
-/** Stands for all clients. */
+/** Represents all clients. */
 const GLOBAL = 'global';
 
-/** How identities are shown: in plain text, or as hashes. Names that stand for many are always shown. */
+/** How identities are displayed: in plain text, or as hashes. Names of groups are always displayed. */
 export class ShownNames {
   constructor(readonly isPlain: boolean) {}
 
@@ -19,7 +19,7 @@ export class ShownNames {
     return this.isPlain || key.endsWith('*') || key === GLOBAL ? key : hashOf(key);
   }
 
-  /** Who a list entry names. */
+  /** The identity, pattern or address of a list entry. */
   entry({ ip, identity, pattern }: ListEntry): string {
     if (pattern !== undefined) return pattern;
     if (identity !== undefined) return this.key(identity);
@@ -56,19 +56,19 @@ export class ShownNames {
   }
 }
 
-/** Identifies a list entry without revealing who it names. */
+/** Identifies a list entry without revealing its identity or address. */
 export function entryId({ entry, limit }: Pick<ListedEntry, 'entry' | 'limit'>): string {
   return hashOf(JSON.stringify([limit ?? '', entry]));
 }
 
-/** The address from which an identity is made, if any. */
+/** The address that an identity is derived from, if any. */
 export function addressIn(identity: string): string | undefined {
   if (!identity.startsWith(ADDRESS)) return undefined;
   const address = identity.slice(ADDRESS.length);
   return isIP(address) === 0 ? undefined : address;
 }
 
-/** An identity as limits count it: an address stands for its network. Identities from the app's functions stay unchanged. */
+/** An identity in the form that limits count: an address becomes its network. Identities from the app's functions are unchanged. */
 export function countedIdentity(identity: string, key: unknown, ipv6Prefix: number): string {
   const address = typeof key === 'string' ? addressIn(identity) : undefined;
   return address === undefined ? identity : (ipIdentity(address, ipv6Prefix) ?? identity);

@@ -17,7 +17,7 @@ import { uncountedDecision } from '../storage/stores/layers/store-error-policies
 import { DirectStore, report } from '../storage/stores/decide.js';
 import type { CheckEntry } from '../engine/limits/counter.js';
 
-/** Allows everything, and counts nothing. */
+/** Allows everything without counting. */
 class OpenStore extends DirectStore implements Store {
   private leases = 0;
 
@@ -54,13 +54,13 @@ class OpenStore extends DirectStore implements Store {
 
   private allow(entry: CheckEntry): StoreDecision {
     const decision: StoreDecision = { ...uncountedDecision(entry), source: 'memory' };
-    // Every request that is let in gets a lease, as in production.
+    // Each admitted request gets a lease, as in production.
     if (entry.limit.algorithm.leases !== undefined) decision.ticket = ++this.leases;
     return decision;
   }
 }
 
-/** The part of the builder of `Test.createTestingModule` (`@nestjs/testing`) that is used. */
+/** The part of the builder of `Test.createTestingModule` (`@nestjs/testing`) that is used here. */
 export interface TestingBuilder {
   /** Begins to override a provider. */
   overrideProvider(token: symbol): {
@@ -70,13 +70,13 @@ export interface TestingBuilder {
 }
 
 /**
- * Changes what the limits of an app do while it is tested. The app keeps its `RateLimitModule` as it is, and Redis need not run.
- * The last call for a builder wins.
+ * Changes the limits of an app in its tests. The app keeps its `RateLimitModule` unchanged, and doesn't need Redis. The last call for a
+ * builder wins.
  */
 export class RateLimitTesting {
   /**
-   * Allows everything: no limit of the app's routes or code refuses, delays or counts, and no list refuses. Mistakes in the
-   * options are still reported at start-up, and `onMissingKey` still decides on requests without a key.
+   * Allows everything: limits of the app's routes and code don't reject, delay or count, and lists don't deny. Invalid options are still
+   * reported at start-up, and `onMissingKey` still applies to requests without a key.
    *
    * @example
    * ```ts
@@ -93,7 +93,7 @@ export class RateLimitTesting {
   }
 
   /**
-   * Counts all limits of the app in a store of the test, such as one of `createTestingStore`. It stays open when the app closes.
+   * Counts all limits of the app in a store of the test, such as one from `createTestingStore`. The store stays open when the app closes.
    *
    * @example
    * ```ts
@@ -109,7 +109,7 @@ export class RateLimitTesting {
   }
 }
 
-/** Builds the store stack as in production, but counts in another place. */
+/** Builds the store stack as in production, but counts in another store. */
 function replace<Builder extends TestingBuilder>(builder: Builder, place: CountingPlace): Builder {
   for (const connection of [RATE_LIMIT_REDIS, RATE_LIMIT_HOME])
     builder.overrideProvider(connection).useFactory({ factory: () => undefined });

@@ -314,7 +314,7 @@ it.each<[string, string[], string]>([
   [
     'a wrong cause',
     ['block', 'api', KEY, '--by', 'a\nb'],
-    "by: expected a string of 1 to 200 characters on one line, without control characters and marks of direction, received 'a\\nb'",
+    "nestjs-sluice block: --by: expected a string of 1 to 200 characters on one line, without control characters and marks of direction, received 'a\\nb'",
   ],
   ['an unknown part', ['rates', 'sett', 'api'], "unknown argument 'sett'. Did you mean 'set'?"],
   ['no rate', ['rates', 'set', 'api'], 'argument: missing, expected an option and its value, such as rate=50'],
@@ -332,7 +332,7 @@ it.each<[string, string[], string]>([
   [
     'a wrong network',
     ['deny', '10.0.0.1/8', '--redis', 'redis://h'],
-    "ip: expected the network '10.0.0.0/8' or the address '10.0.0.1', received '10.0.0.1/8'",
+    "nestjs-sluice deny: <who>: expected the network '10.0.0.0/8' or the address '10.0.0.1', received '10.0.0.1/8'",
   ],
   ['a definition for lists', ['deny', KEY], "--limit: the option is only for limits that are defined: here '--name'"],
 ])('a command refuses %s', async (_, args, message) => {

@@ -9,11 +9,13 @@ import { InputError } from '../command.js';
 import type { RateLimitSettings } from '../../app/config/settings.js';
 import type { Connection } from '../../storage/redis/connection.js';
 
-/** The keys of one step of a search, and the most of all its steps. */
+/** The number of keys per step of a search, and the maximum of all its steps. */
 const STEP = 1000;
 export const MOST_KEYS = 1_000_000;
 
-/** True if a key is found, in steps between which the server serves others. Throws `InputError` if Redis does not let it search. */
+/**
+ * Returns true if a key is found. The server serves other clients between the steps. Throws `InputError` if the Redis user may not search.
+ */
 export async function anyKey(
   redis: AppRedis['redis'],
   pattern: string,
@@ -39,29 +41,29 @@ async function scan(redis: AppRedis['redis'], cursor: string, pattern: string): 
   }
 }
 
-/** How many connections listen to a channel, that of this process included; 0 if the server does not say. */
+/** The number of connections that listen to a channel, including that of this process; 0 if the server doesn't report it. */
 export async function listeners(redis: AppRedis['redis'], channel: string): Promise<number> {
   try {
     const [reply] = await redis.run([['pubsub', 'numsub', channel]]);
     return Number((reply as unknown[])[1]);
   } catch {
-    // The user may lack the right.
+    // The Redis user may lack the permission.
     return 0;
   }
 }
 
-/** A text of a pattern of Redis that stands for itself. */
+/** Escapes a text for a Redis pattern. */
 export function escaped(text: string): string {
   return text.replaceAll(/[\\*?[\]^]/g, String.raw`\$&`);
 }
 
-/** The Redis of an app, for commands of the program's own. */
+/** The Redis server of an app, for the program's own commands. */
 export interface AppRedis {
   readonly redis: ConsoleRedis;
   readonly prefix: string;
 }
 
-/** The Redis of a connection. */
+/** The Redis server of a connection. */
 export function appRedis(
   connection: Connection,
   { prefix, timeoutMs }: Pick<RateLimitSettings, 'prefix' | 'timeoutMs'>,
@@ -69,27 +71,27 @@ export function appRedis(
   return { redis: new ConsoleRedis(connection, prefix, timeoutMs), prefix };
 }
 
-/** What the Redis of `--redis` is to apps in several regions. It may be both. */
+/** The role of the Redis server of `--redis` for apps in several regions. It may be both. */
 export interface RegionRole {
   /** True if it counts for several regions. */
   readonly isHome: boolean;
-  /** True if it counts for a region: then its instances read changes at the home. */
+  /** True if it counts for a region, whose instances then read changes at the home. */
   readonly isRegion: boolean;
-  /** Why it is not known. */
+  /** The reason why the role is unknown. */
   readonly unread?: string;
 }
 
 export const NO_REGIONS: RegionRole = { isHome: false, isRegion: false };
 
-/** True if changes are kept at a home that is not given. */
+/** Returns true if changes are kept at a home that was not passed. */
 export function isWithoutHome({ isHome, isRegion }: RegionRole, home: unknown): boolean {
   return home === undefined && isRegion && !isHome;
 }
 
-/** A record of the home that is younger was written by an instance that runs: each region calls once a second. */
+/** A more recent record of the home is from a running instance, since each region calls once per second. */
 const FRESH_MS = 60_000;
 
-/** Reads what a Redis is to regions. With the option `--home`, throws `InputError` if that is not the home of the region. */
+/** Reads the role of a Redis server. With the option `--home`, throws `InputError` if that isn't the home of the region. */
 export async function readRole(
   own: AppRedis,
   home: { place: AppRedis; address: string } | undefined,
@@ -112,7 +114,7 @@ async function assertHomeOf(
   prefix: string,
 ): Promise<void> {
   const called = await regionsAt(place);
-  // An app whose limits over regions were not used yet has left no trace but its instances, which listen for changes.
+  // Before its limits across regions are used, the only trace of an app is its instances, which listen for changes.
   const isHome =
     names.length > 0
       ? names.some((name) => called?.includes(name))
@@ -120,31 +122,31 @@ async function assertHomeOf(
   if (!isHome) throw new InputError(cliMessages.notHome(address, names[0], prefix));
 }
 
-/** The names of the regions that call a Redis their home; `undefined` if none does. */
+/** The names of the regions that use a Redis server as their home; `undefined` if none does. */
 async function regionsAt({ redis, prefix }: AppRedis): Promise<string[] | undefined> {
   const [reply] = await permitted(redis.read([['hgetall', regionKeys(prefix).regions]]), [[]]);
   const fields = pairsOf(reply ?? []).map(([field]) => field);
   return fields.length === 0 ? undefined : regionsIn(fields);
 }
 
-/** True if instances with a console say that they are in a region: the only trace before a limit over regions is used. */
+/** Returns true if instances with a console report a region: the only trace before a limit across regions is used. */
 async function isPublished({ redis }: AppRedis): Promise<boolean> {
   try {
     const published = await readPublished(redis);
     return published !== undefined && isInRegion(published);
   } catch (error) {
-    // What is unreadable says nothing: neither a value that nobody of ours wrote, nor one that the user may not read.
+    // Unreadable values are ignored: those that others wrote, and those that the Redis user may not read.
     if (error instanceof RateLimitStoreError && !isErrorReply(error.cause)) throw error;
     return false;
   }
 }
 
-/** True if instances say that they are in a region, or have limits that they can have only there. */
+/** Returns true if instances report a region, or have limits that exist only in regions. */
 function isInRegion({ region, limits }: ReadApp): boolean {
   return region !== undefined || limits.some(({ definition }) => definition?.['scope'] === 'world');
 }
 
-/** What is read; or what stands for it, if the user lacks the right. */
+/** Resolves to the value, or to `otherwise` if the Redis user lacks the permission. */
 async function permitted<T>(reading: Promise<T>, otherwise: T): Promise<T> {
   try {
     return await reading;
@@ -154,7 +156,7 @@ async function permitted<T>(reading: Promise<T>, otherwise: T): Promise<T> {
   }
 }
 
-/** The names of the regions whose units a Redis holds. */
+/** The names of the regions whose units are on a Redis server. */
 async function regionsOf({ redis, prefix }: AppRedis): Promise<string[]> {
   const begin = regionKeys(prefix).home('');
   const names: string[] = [];
@@ -164,15 +166,15 @@ async function regionsOf({ redis, prefix }: AppRedis): Promise<string[]> {
       return false;
     });
   } catch (error) {
-    // The user may lack the right to search. A change then fails by its own search, and what only reads goes on.
+    // The Redis user may not be allowed to search. A change then fails because of its own search, and a read continues.
     if (error instanceof InputError) return [];
     throw error;
   }
   if (names.length === 0 || (await listeners(redis, overridesKey(prefix))) === 0) return names;
-  // Instances read changes here, so that older records are left over from before.
+  // Instances read changes here, so older records are leftovers.
   const asked = redis.read([['time'], ...names.map((name) => ['hget', begin + name, 'at'] as const)]);
   const [time, ...ats] = await permitted(asked, []);
-  // What is not known to be old holds.
+  // A record counts unless it is known to be old.
   if (time === undefined) return names;
   const isFresh = (at: unknown) => typeof at === 'string' && timeOf(time) - Number(at) < FRESH_MS;
   return names.filter((_, index) => isFresh(ats[index]));

@@ -1,4 +1,4 @@
-/** The commands about the counters of an app: they look at them, change them, or say how to. What they have in common is loaded as one file. */
+/** The commands about the counters of an app: they read or change them, or print how to. Their common code is loaded as one file. */
 export { callCommand } from '../call/call.command.js';
 export { consoleCommand } from '../console/console.command.js';
 export { explainCommand } from '../explain/explain.command.js';

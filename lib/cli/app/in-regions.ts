@@ -23,9 +23,9 @@ import { cliMessages } from '../../engine/errors/messages/cli.js';
 import { RateLimitStoreError } from '../../engine/errors/errors.js';
 import type { OverrideStore, StoredChange } from '../../app/overrides/override-store.js';
 
-/** Stands for the changes of a region's app while its home is not given: it knows none, and makes none. */
+/** Replaces the changes of a region's app while its home is unknown: it has no changes, and makes none. */
 class ElsewhereOverrideStore implements OverrideStore {
-  /** @param isSilent true if reading finds nothing instead of failing; the caller then reports what is unknown */
+  /** @param isSilent true if reading returns nothing instead of failing; the caller then reports that changes are unknown */
   constructor(private readonly isSilent: boolean) {}
 
   subscribe(): void {}
@@ -47,22 +47,22 @@ class ElsewhereOverrideStore implements OverrideStore {
   close(): void {}
 
   private unknown(): RateLimitStoreError {
-    // Only the console is not silent, and it has no option '--module'.
+    // Only the console isn't silent, and it has no option '--module'.
     const message = this.isSilent ? cliMessages.changesAtHome() : cliMessages.changesWithoutHome();
     return Object.assign(new RateLimitStoreError(message), { isElsewhere: true });
   }
 }
 
-/** What `--redis` is to apps in several regions. */
+/** The role of the server of `--redis` for apps in several regions. */
 export const REGION_ROLE = Symbol('REGION_ROLE');
 
-/** How a program beside the apps meets regions. */
+/** The settings for a program outside the apps that handles regions. */
 export interface BesideRegions {
-  /** The URL of their home, if given. */
+  /** The URL of the home, if passed. */
   readonly home: string | undefined;
-  /** True if unknown changes read as none, instead of failing: whoever reads them says what is unknown. */
+  /** True if unknown changes are read as none instead of failing. The caller then reports that they are unknown. */
   readonly isSilent: boolean;
-  /** Finds out what `--redis` is, once it is connected. */
+  /** Determines the role of the server of `--redis` once it is connected. */
   readonly roleOf: (
     settings: RateLimitSettings,
     redis: Connection,
@@ -70,15 +70,15 @@ export interface BesideRegions {
   ) => Promise<RegionRole>;
 }
 
-/** A module, and what ends its connections if no app comes of it. */
+/** A module, and a function that ends its connections if the app can't be created. */
 export interface ModuleBesideRegions {
   readonly module: DynamicModule;
   abandon(): void;
 }
 
 /**
- * The module of an app that is in no region, but reads what is kept at their home: changes of rates, modes and lists, and limits of scope
- * 'world'. The option `regions` would make it an instance of a region.
+ * The module of an app that isn't in a region, but reads the data at the home of regions: changes of rates, modes and lists, and limits of
+ * scope 'world'. With the option `regions` it would be an instance of a region.
  */
 export function besideRegions(options: RateLimitModuleOptions, beside: BesideRegions): ModuleBesideRegions {
   const connections: Connection[] = [];
@@ -107,7 +107,7 @@ function moduleOf(
       ...(module.providers ?? []),
       {
         provide: RATE_LIMIT_SETTINGS,
-        // Limits of scope 'world' want regions; what is made of these is made below.
+        // Limits of scope 'world' require regions; the stores that these need are created below.
         useFactory: (): RateLimitSettings => ({
           ...readSettings(options),
           regions: { name: 'beside', home: home ?? options.redis! },

@@ -1,4 +1,5 @@
 import { withoutSecrets } from '../../engine/util/without-secrets.js';
+import { CAUSE_EXPECTED, isCauseText } from '../../app/overrides/change-options.js';
 import { cliMessages } from '../../engine/errors/messages/cli.js';
 import { DURATION_UNITS, milliseconds } from '../../engine/options/values.js';
 import { type CommandOptions, InputError, type ReadArguments, UsageError } from '../command.js';
@@ -10,12 +11,12 @@ import type { Rule } from '../../app/rules/rule.js';
 import { readPublished } from '../../console/telemetry/published-limits.js';
 import { keyMessages } from '../../engine/errors/messages/key.js';
 
-/** Stands for a function that makes the keys of a limit: they may be any text. */
+/** A placeholder for a function that returns the keys of a limit: they may be any text. */
 const ANY_KEY = () => undefined;
 
 /**
- * A place with its limit as instances with a console publish it: only they know by what it counts. `--limit` applies if no instance
- * publishes the limit, or if the two have different algorithms. Throws `UsageError` if neither is given.
+ * A place with its limit as published by instances with a console, since only they know its key. `--limit` applies if no instance publishes
+ * the limit, or if the two have different algorithms. Throws `UsageError` if there is neither.
  */
 export async function asPublished(place: Place): Promise<Place> {
   if ('file' in place || place.published === undefined) return place;
@@ -25,7 +26,7 @@ export async function asPublished(place: Place): Promise<Place> {
   );
   const found = app?.limits.find(({ info, definition }) => info.name === name && definition !== undefined);
   const definition = found?.definition as ExactLimit | undefined;
-  // A limit within another one also needs that other limit.
+  // A limit within another one also needs its parent.
   const isUsable = definition !== undefined && definition.within === undefined;
   if (!isUsable || (limit !== undefined && limit.definition.algo !== definition.algo)) {
     if (limit !== undefined) return place;
@@ -36,7 +37,7 @@ export async function asPublished(place: Place): Promise<Place> {
   return { ...place, limit: { name, definition: known as ExactLimit, everywhere: found!.place === 'limits' } };
 }
 
-/** Refuses an address as the key of a limit of which it is not known by what it counts: most count addresses as `ip:…`. */
+/** Throws for an address as the key of a limit whose kind of key is unknown, since most limits count addresses as `ip:…`. */
 export function refuseBareAddress({ settings }: Rule, key: string): void {
   if (settings.hasKey === true || settings.key.given !== 'ip') return;
   const address = addressForm(key, settings.ipv6Prefix);
@@ -44,7 +45,7 @@ export function refuseBareAddress({ settings }: Rule, key: string): void {
   throw new InputError(cliMessages.bareAddress(key, keyMessages.identity(address)));
 }
 
-/** The options of all commands that change something. */
+/** The options of all commands that make changes. */
 export const OPERATION_OPTIONS = {
   ...PLACE_OPTIONS,
   by: { value: '<name>', help: 'Who makes the change, for the log' },
@@ -55,13 +56,17 @@ export const OPERATION_OPTIONS = {
   json: { help: 'Prints JSON' },
 } as const satisfies CommandOptions;
 
-/** Who makes a change, and why. */
+/** The actor and the reason of a change, from `--by` and `--reason`. Throws `UsageError`. */
 export function causeOf({ values }: ReadArguments): { by?: string; reason?: string } {
   const [by, reason] = [values.get('by'), values.get('reason')];
+  for (const [option, text] of Object.entries({ by, reason })) {
+    if (text === undefined || isCauseText(text)) continue;
+    throw new UsageError(cliMessages.wrongOption(option, withoutSecrets(text), CAUSE_EXPECTED));
+  }
   return { ...(by !== undefined && { by }), ...(reason !== undefined && { reason }) };
 }
 
-/** The time of `--for`, as it was written. */
+/** The value of `--for` as passed. */
 export function timeOf({ values }: ReadArguments): string | undefined {
   const time = values.get('for');
   if (time !== undefined && !((milliseconds(time) ?? 0) > 0)) {
@@ -76,7 +81,7 @@ export function timeOf({ values }: ReadArguments): string | undefined {
   return time;
 }
 
-/** Exactly these arguments. An argument may be an address with a password that was meant for `--redis`. */
+/** Returns exactly these arguments. An argument may be a URL with a password that was meant for `--redis`. */
 export function argumentsOf({ positionals }: ReadArguments, ...expected: readonly string[]): string[] {
   const missing = expected[positionals.length];
   if (missing !== undefined) throw new UsageError(cliMessages.missingArgument(missing));
@@ -87,14 +92,14 @@ export function argumentsOf({ positionals }: ReadArguments, ...expected: readonl
   return [...positionals];
 }
 
-/** Errors of the library, which may come from another copy of it, as those of the program. */
+/** Errors of the library, which may come from another copy of it, and the corresponding errors of this program. */
 const OF_LIBRARY = new Map<string, new (message: string) => Error>([
   ['RateLimitConfigError', UsageError],
   ['RateLimitArgumentError', UsageError],
   ['RateLimitStoreError', InputError],
 ]);
 
-/** Does something with an app, and closes it. */
+/** Runs something with an app, then closes the app. */
 export async function withApp<T>(place: Place, changes: boolean, work: (app: StartedApp) => Promise<T>): Promise<T> {
   const app = await startApp(place, { changes });
   try {

@@ -11,29 +11,29 @@ import { readDefinition } from '../limit-spec.js';
 export interface PlacedLimit {
   readonly name: string;
   readonly definition: ExactLimit;
-  /** True if it is one of the module's `limits`. */
+  /** True for one of the module's `limits`. */
   readonly everywhere: boolean;
 }
 
-/** The Redis on which apps count, without an app. */
+/** The Redis server that apps count on, without an app. */
 export interface RedisPlace {
   readonly redis: string;
-  /** The home of regions, if the app is in one. */
+  /** The URL of the regions' home, if the app is in a region. */
   readonly home: string | undefined;
   readonly prefix: string | undefined;
   readonly timeout: number;
   readonly limit: PlacedLimit | undefined;
-  /** The limit that instances with a console may have published: see `asPublished`. */
+  /** The name of a limit that instances with a console may have published: see `asPublished`. */
   readonly published?: string;
 }
 
-/** The file of an app's module, and the name of the class, if given. */
+/** The file of an app's module, and the name of its class, if passed. */
 export interface ModulePlace {
   readonly file: string;
   readonly className: string | undefined;
 }
 
-/** Where a command finds limits. */
+/** The place where a command finds limits. */
 export type Place = RedisPlace | ModulePlace;
 
 /** The options of commands that read an app's Redis. */
@@ -49,12 +49,12 @@ export const REDIS_OPTIONS = {
   timeout: { value: '<time>', help: 'How long to wait for Redis (default: 2s)' },
 } as const satisfies CommandOptions;
 
-/** The help of a limit's definition. */
+/** The help on the definition of a limit. */
 export const LIMIT_HELP =
   'The limit as the app defines it: algo:rate/interval[,option=value...], such as gcra:60/1s,burst=120 or concurrency:5/1m; add ' +
   'scope=world if it counts over several regions';
 
-/** The options that say where limits are. */
+/** The options that set the place of limits. */
 export const PLACE_OPTIONS = {
   ...REDIS_OPTIONS,
   limit: {
@@ -73,11 +73,11 @@ export const PLACE_OPTIONS = {
 const OF_REDIS = ['redis', 'home', 'prefix', 'timeout', 'limit', 'everywhere'];
 const REDIS_FORM = 'a URL such as redis://localhost:6379';
 
-/** What a command needs of a limit on Redis. */
+/** The limit that a command requires. */
 interface Wanted {
-  /** Its name, unless `--limit` has one. */
+  /** The name of the limit, unless it is in `--limit`. */
   readonly name: string | undefined;
-  /** True if the command needs no limit. */
+  /** True if the command works without a limit. */
   readonly optional?: boolean;
   /** True if the command reads the limit that instances publish. */
   readonly published?: boolean;
@@ -140,5 +140,5 @@ function assertRedis(option: 'redis' | 'home', text: string): void {
   throw new UsageError(cliMessages.wrongOption(option, withoutSecrets(text), expected));
 }
 
-/** Stands for a limit of which a command needs nothing but the name. */
+/** A placeholder for a limit of which a command only needs the name. */
 const UNKNOWN: ExactLimit = { algo: 'gcra', rate: 1, interval: '1s' };

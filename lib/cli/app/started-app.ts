@@ -17,25 +17,25 @@ import type { ModulePlace, Place, RedisPlace } from './place.js';
 import { appRedis, type AppRedis, NO_REGIONS, readRole, type RegionRole } from './app-redis.js';
 import type { RateLimitSettings } from '../../app/config/settings.js';
 
-/** Throws `InputError` if the app counts in process, where no change outlives the command. */
+/** Throws `InputError` if the app counts in process, where no change would outlive the command. */
 export function redisOf(app: StartedApp): AppRedis {
   return redisAt(app, app.provided<Connection>('RATE_LIMIT_REDIS'));
 }
 
-/** The Redis that keeps changes of rates, modes and lists: with regions, their home. */
+/** The Redis server with the changes of rates, modes and lists: with regions, their home. */
 export function changesRedisOf(app: StartedApp): AppRedis {
   return redisAt(app, app.provided<Connection>('RATE_LIMIT_HOME') ?? app.provided<Connection>('RATE_LIMIT_REDIS'));
 }
 
-/** Where counters are, without the app. */
+/** The servers of counters, without the app. */
 export interface Places {
   readonly own: AppRedis;
-  /** Where limits count that hold over several regions, and where changes are kept then; it may be the same. */
+  /** The server for limits across regions and for changes, which may be the same. */
   readonly home: AppRedis | undefined;
   readonly role: RegionRole;
 }
 
-/** Where an app counts that was started without the app's module. */
+/** The servers that an app counts on, if it was started without the app's module. */
 export function placesOf(app: StartedApp): Places {
   const own = redisOf(app);
   const given = app.provided<Connection>('RATE_LIMIT_HOME');
@@ -48,7 +48,7 @@ function redisAt(app: StartedApp, connection: Connection | undefined): AppRedis 
   return appRedis(connection, app.provided<RateLimitSettings>('RATE_LIMIT_SETTINGS')!);
 }
 
-/** The part of `@nestjs/core` that is used. */
+/** The part of `@nestjs/core` that the program uses. */
 interface NestCore {
   readonly NestFactory: typeof NestFactory;
   readonly ModulesContainer: typeof ModulesContainer;
@@ -56,20 +56,20 @@ interface NestCore {
 
 const OPTIONS = { logger: false, abortOnError: false } as const;
 
-/** An app that was started for one command. Its classes may come from another copy of the package. */
+/** An app that was started for one command. Its classes may be from another copy of the package. */
 export interface StartedApp {
   readonly service: LimiterService;
-  /** What the app's modules provide under a name: that of a class, or the text of a symbol. */
+  /** A provider of the app's modules, by the name of its class or the text of its symbol. */
   provided<T>(name: string): T | undefined;
   close(): Promise<void>;
 }
 
-/** Starts the app of a place. One that `changes` counters lets all instances know, who may remember refusals. */
+/** Starts the app of a place. With `changes`, it notifies all instances of changed counters, since they may remember rejections. */
 export function startApp(place: Place, { changes }: { changes: boolean }): Promise<StartedApp> {
   return 'file' in place ? startModule(place) : startOnRedis(place, changes);
 }
 
-/** Starts an app with nothing but Redis, and one limit if the place names one. */
+/** Starts an app that has only Redis, and one limit if the place contains one. */
 async function startOnRedis(place: RedisPlace, changes: boolean): Promise<StartedApp> {
   const { redis, home, prefix, timeout, limit } = place;
   const [core, { besideRegions }] = await Promise.all([import('@nestjs/core'), import('./in-regions.js')]);
@@ -98,7 +98,7 @@ async function startOnRedis(place: RedisPlace, changes: boolean): Promise<Starte
   }
 }
 
-/** Throws `InputError` if the Redis of an app, or the home of its region, cannot be reached. */
+/** Throws `InputError` if the Redis server of an app, or the home of its region, can't be reached. */
 export async function assertConnected(app: StartedApp): Promise<void> {
   for (const name of ['RATE_LIMIT_REDIS', 'RATE_LIMIT_HOME']) {
     const connection = app.provided<Connection>(name);
@@ -107,7 +107,7 @@ export async function assertConnected(app: StartedApp): Promise<void> {
   }
 }
 
-/** Why a connection cannot be used; `undefined` if it can. */
+/** The reason why a connection can't be used; `undefined` if it can. */
 export async function whyNotConnected(connection: Connection): Promise<string | undefined> {
   if (connection.status === 'ready') return undefined;
   const known = lastErrorOf(connection);
@@ -118,7 +118,7 @@ function limitsOf({ name, definition, everywhere }: NonNullable<RedisPlace['limi
   return everywhere ? { limits: [{ ...definition, name }] } : { define: { [name]: definition } };
 }
 
-/** Starts the app of a module, without listening. */
+/** Starts the app of a module, without listening on a port. */
 async function startModule({ file, className }: ModulePlace): Promise<StartedApp> {
   const path = resolve(file);
   const [core, exported] = [await coreOf(path), await exportsOf(path, file)];
@@ -149,7 +149,7 @@ async function start(
   throw new InputError(cliMessages.noLimits());
 }
 
-/** Found by name: an app may have loaded the package as a CommonJS module, while this program is an ES module. */
+/** Found by name, because an app may have loaded the package as a CommonJS module, while this program is an ES module. */
 export function providedBy(app: INestApplicationContext, container: typeof ModulesContainer, name: string): unknown {
   for (const { providers } of app.get(container).values()) {
     for (const [token, { instance }] of providers) {
@@ -160,7 +160,7 @@ export function providedBy(app: INestApplicationContext, container: typeof Modul
   return undefined;
 }
 
-/** The app's own Nest, if it is not the one of this package. */
+/** The app's own copy of Nest, if it is another one than this package's. */
 export async function coreOf(path: string): Promise<NestCore> {
   try {
     const own = createRequire(path).resolve('@nestjs/core');
@@ -173,7 +173,7 @@ export async function coreOf(path: string): Promise<NestCore> {
 export async function exportsOf(path: string, file: string): Promise<Record<string, unknown>> {
   try {
     const { default: own, ...named } = (await import(pathToFileURL(path).href)) as Record<string, unknown>;
-    // The exports of a CommonJS module that static analysis does not find.
+    // Static analysis doesn't find the exports of a CommonJS module.
     const ofCommonJs = typeof own === 'object' && own !== null ? own : { default: own };
     return { ...ofCommonJs, ...named };
   } catch (error) {

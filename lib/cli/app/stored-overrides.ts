@@ -6,13 +6,13 @@ import { overrideKeys } from '../../storage/stores/redis/keys.js';
 import type { AppRedis } from './app-redis.js';
 import { entryOf } from '../../app/overrides/lists/listed.js';
 
-/** An override as JSON has it. */
+/** An override as JSON. */
 export function overrideReport({ kind, limit, key, record }: StoredOverride): object {
   const who = kind === 'list' ? { entry: entryOf(key) } : key === '' ? {} : { key };
   return { kind, ...(limit !== '' && { limit }), ...who, ...recordReport(record) };
 }
 
-/** A record without what only the library reads. */
+/** A record without the fields that are internal to the library. */
 export function recordReport({ patch, mode, list, version, inherit, expiresAt, by, reason }: OverrideRecord): object {
   return {
     ...(patch && { patch, inherit }),
@@ -25,7 +25,7 @@ export function recordReport({ patch, mode, list, version, inherit, expiresAt, b
   };
 }
 
-/** What a record sets, such as `rate=50 burst=100`, `shadow` or `deny`. */
+/** The values of a record, such as `rate=50 burst=100`, `shadow` or `deny`. */
 export function valueText({ patch, mode, list }: OverrideRecord): string {
   if (!patch) return mode ?? list ?? '';
   return Object.entries(patch)
@@ -33,21 +33,21 @@ export function valueText({ patch, mode, list }: OverrideRecord): string {
     .join(' ');
 }
 
-/** Who a list names, as it is written on the command line. */
+/** The key of a list entry, in the notation of the command line. */
 export function entryText(key: string): string {
   const { ip, identity, pattern } = entryOf(key);
   return ip ?? identity ?? pattern!;
 }
 
-/** An override that Redis has, of any app with this prefix. */
+/** An override on Redis, of any app with this prefix. */
 export interface StoredOverride extends OverrideAddress {
   readonly record: OverrideRecord;
 }
 
-/** The number of records of one step. */
+/** The number of records per step. */
 const STEP = 1000;
 
-/** The overrides in force, in the order of limits and keys. */
+/** The overrides that are in effect, in the order of limits and keys. */
 export async function storedOverrides(
   { redis, prefix }: AppRedis,
   kinds: readonly OverrideKind[],
@@ -73,7 +73,7 @@ export async function storedOverrides(
   return found.toSorted((one, other) => (order(one) < order(other) ? -1 : 1));
 }
 
-/** The record in force at an address, if any. */
+/** The record that is in effect at an address, if there is one. */
 export async function storedOverride(
   { redis, prefix }: AppRedis,
   address: OverrideAddress,

@@ -6,23 +6,23 @@ import { InputError } from '../command.js';
 import type { Places } from './started-app.js';
 import { anyKey, type AppRedis, escaped, isWithoutHome, listeners, MOST_KEYS } from './app-redis.js';
 
-/** The most keys of a search for names to suggest. */
+/** Maximum number of keys to search for names to suggest. */
 const MOST_FOR_NAMES = 50_000;
 
-/** What stands behind the identity of a counter's key: `namespace:name:code`, and what belongs to the counter. */
+/** The part of a counter's key after the identity: `namespace:name:code`, and the suffix for its other data. */
 const BEHIND_IDENTITY = /\}:(.*)$/s;
 const CODES = new Map(algorithms.names.map((name) => [algorithms.get(name)!.code, name]));
 
-/** The code of counters that a region keeps of limits over regions. */
+/** The code of the counters that a region has for limits across regions. */
 const OF_REGION = 'rg';
 
-/** Refuses the Redis of a region without its home: its instances read changes there, so that one here would do nothing. */
+/** Throws for the server of a region without its home: instances read changes at the home, so a change here would have no effect. */
 export function assertKeepsChanges({ home, role }: Places): void {
   if (role.unread !== undefined) throw new InputError(role.unread);
   if (isWithoutHome(role, home)) throw new InputError(cliMessages.changesAtHome());
 }
 
-/** Refuses a name of which Redis has no counter, whatever counts it. */
+/** Throws for a name without counters on Redis, regardless of the algorithm. */
 export async function assertUsedName(places: Places, name: string): Promise<void> {
   const ends = [`:${name}:`, `@module:${name}:`];
   const isIt = (key: string) => {
@@ -36,8 +36,8 @@ export async function assertUsedName(places: Places, name: string): Promise<void
 }
 
 /**
- * Refuses a limit of which Redis has no counter: no instance has used it, so that a change of it would do nothing. Also refuses one that
- * instances count by another algorithm, whose counters have other keys.
+ * Throws for a limit without counters on Redis: no instance has used it, so a change would have no effect. Also throws if instances count
+ * it with another algorithm, whose counters have other keys.
  */
 export async function assertUsed(places: Places, limit: CompiledLimit): Promise<void> {
   const { own, home } = places;
@@ -46,7 +46,7 @@ export async function assertUsed(places: Places, limit: CompiledLimit): Promise<
   if (!codes.has(limit.algorithm.code)) await refuseLimit(places, limit, codes);
 }
 
-/** The same for a change of the limit's rate or mode, which the home keeps of all limits. */
+/** The same for a change of the limit's rate or mode. The home keeps these for all limits. */
 export async function assertUsedForChange(places: Places, limit: CompiledLimit): Promise<void> {
   const codes = new Set<string>();
   for (const place of countersOf(places)) {
@@ -57,15 +57,15 @@ export async function assertUsedForChange(places: Places, limit: CompiledLimit):
   await refuseLimit(places, limit, codes);
 }
 
-/** Refuses a limit over regions whose home is not known, before anything is asked: in a region it would look unused. */
+/** Throws for a limit across regions whose home is unknown, before any call: in a region it would seem unused. */
 export function assertHasHome({ home }: Places, limit: CompiledLimit): void {
   if (!countsOverRegions(limit) || home !== undefined) return;
   throw new InputError(cliMessages.overRegionsAtHome(limit.name));
 }
 
 /**
- * Refuses a Redis that does not count a limit, whose counter there would look unused, and be read by nobody: one that counts elsewhere, or
- * whose definition says another place than instances do.
+ * Throws if a Redis server doesn't count a limit, so that its counter there would seem unused: the instances count it on another server, or
+ * its definition has another scope than theirs.
  */
 export async function assertCountsHere(places: Places, limit: CompiledLimit): Promise<void> {
   const { own, home, role } = places;
@@ -82,17 +82,17 @@ export async function assertCountsHere(places: Places, limit: CompiledLimit): Pr
   if (role.isHome && !role.isRegion) throw new InputError(cliMessages.homeWithoutCounters(limit.name));
 }
 
-/** By the name of the feature: nothing of it is loaded for that. */
+/** Based on the feature's name, so that the feature itself isn't loaded. */
 function countsOverRegions({ features }: CompiledLimit): boolean {
   return features?.some(({ name }) => name === 'regions') === true;
 }
 
-/** Where counters of a home are, on its Redis. */
+/** The counters of a home, on its Redis server. */
 function atHomeOf({ redis, prefix }: AppRedis): AppRedis {
   return { redis, prefix: regionKeys(prefix).atHome };
 }
 
-/** Where counters are whose limits a change may concern. */
+/** The servers with counters of limits that a change may concern. */
 function countersOf({ own, home }: Places): readonly AppRedis[] {
   if (home === undefined) return [own];
   return [own, atHomeOf(home)];
@@ -134,7 +134,7 @@ async function refuseName(places: Places, name: string, isOfWorld = false): Prom
   throw new InputError(cliMessages.unusedName(name, own.prefix, [...names].toSorted()));
 }
 
-/** Refuses a prefix that no instance uses: none listens for changes, and Redis has no key of it. */
+/** Throws for a prefix that no instance uses: none listens for changes, and Redis has no key with it. */
 export async function assertUsedPrefix(places: Places): Promise<void> {
   const { redis, prefix } = places.home ?? places.own;
   if ((await listeners(redis, overridesKey(prefix))) > 1) return;

@@ -16,20 +16,20 @@ import { argumentsOf } from '../app/operation.js';
 import { readDefinition } from '../limit-spec.js';
 import { units } from '../../engine/util/figures.js';
 
-/** One limit that is asked once. */
+/** A single check of one limit. */
 interface AskedOnce {
   readonly limit: CompiledLimit;
-  /** Whom it counts. */
+  /** The key of the counter. */
   readonly identity: string;
   readonly cost: number;
   readonly peek: boolean;
   readonly prefix: string;
 }
 
-/** Longer than any calendar window. */
+/** Later than the end of any calendar window. */
 const MUCH_LATER = 20 * 366 * 86_400 * 1e6;
 
-/** Prints the lines of a shell that ask one limit once, and what Redis replies. */
+/** Prints the shell commands for a single check of one limit, and the meaning of Redis's reply. */
 export const callCommand: Command = {
   usage: ['<limit> <key> --limit <limit> [options]', '--script'],
   about: `Prints the redis-cli commands that load the script and evaluate a limit, and explains the
@@ -75,7 +75,7 @@ function textOf(asked: AskedOnce, now: number): string {
   return lines.map((line) => `${printable(line, Infinity)}\n`).join('');
 }
 
-/** The line of a shell that asks. */
+/** The shell command for the check. */
 function lineOf(sha: string, { limit, identity, cost, peek, prefix }: AskedOnce, now: number): string {
   const program = new GeneralProgram(prefix, now);
   program.check({ entries: [{ limit, identity, cost }], peek });
@@ -83,7 +83,7 @@ function lineOf(sha: string, { limit, identity, cost, peek, prefix }: AskedOnce,
   return ['redis-cli EVALSHA', sha, allKeys.length, ...allKeys.map(quoted), quoted(program.text(USUAL_TIME))].join(' ');
 }
 
-/** What the numbers of the reply say. */
+/** Explains the numbers of the reply. */
 function replyOf({ limit }: AskedOnce, now: number): string[] {
   const { algorithm, parameters, escalation } = limit;
   const lines = [
@@ -104,12 +104,12 @@ function replyOf({ limit }: AskedOnce, now: number): string[] {
   return lines;
 }
 
-/** A word of a shell that stands for itself. */
+/** Quotes a word for a shell. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }
 
-/** Reads the command line; nothing, if only the script is wanted. Throws `UsageError` or `RateLimitConfigError`. */
+/** Reads the command line. Returns nothing if only the script is requested. Throws `UsageError` or `RateLimitConfigError`. */
 function readSettings(read: ReadArguments): AskedOnce | undefined {
   const { values, switches, positionals } = read;
   if (switches.has('script')) {

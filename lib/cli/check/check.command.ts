@@ -16,7 +16,7 @@ interface FileReport {
   readonly problems: readonly object[];
 }
 
-/** Reads policy files, and reports what is wrong with them. */
+/** Reads policy files, and reports their mistakes. */
 export const checkCommand: Command = {
   usage: ['[options] <file...>'],
   about: `Checks policy files as an app would when it loads them, and prints one mistake per line:

@@ -4,7 +4,7 @@ import type { INestApplication } from '@nestjs/common';
 import { cliMessages } from '../../engine/errors/messages/cli.js';
 import { reasonOf } from '../../engine/util/reason-of.js';
 import { placesOf, redisOf } from '../app/started-app.js';
-import { withApp } from '../app/operation.js';
+import { causeOf, withApp } from '../app/operation.js';
 import { readPlace, REDIS_OPTIONS, type RedisPlace } from '../app/place.js';
 import { isWithoutHome } from '../app/app-redis.js';
 import { type Command, InputError, type ReadArguments, UsageError } from '../command.js';
@@ -44,6 +44,7 @@ declared on routes are shown, but cannot be looked up.`,
     if (writes && (by === undefined || by === '')) {
       throw new UsageError(cliMessages.missingOption('by', "who makes the changes, together with '--write'"));
     }
+    causeOf(read);
     const { createObserver, readPublished } = await import('./observer-app.js');
     const { published, places } = await withApp(place, false, async (app) => ({
       published: await readPublished(redisOf(app).redis),

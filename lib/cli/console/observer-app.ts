@@ -26,13 +26,13 @@ import { InputError } from '../command.js';
 
 export { readPublished } from '../../console/telemetry/published-limits.js';
 
-/** What a console beside an app needs to know. */
+/** The options of a console outside an app. */
 export interface ObserverOptions {
   readonly place: RedisPlace;
   readonly published: ReadApp;
-  /** What its Redis is to regions. */
+  /** The role of its Redis server for regions. */
   readonly role: RegionRole;
-  /** Who makes changes; `undefined` if nobody may. */
+  /** The actor of changes; `undefined` if changes aren't allowed. */
   readonly by: string | undefined;
   readonly isPlain: boolean;
 }
@@ -47,7 +47,7 @@ interface ObserverRequest {
   readonly socket?: { readonly localPort?: number };
 }
 
-/** Signs a browser in by the link that the program prints. */
+/** Signs a browser in through the link that the program prints. */
 @Controller()
 @SkipRateLimit()
 class SignInController {
@@ -69,7 +69,7 @@ class SignInController {
   }
 }
 
-/** Lets browsers in that have signed in. */
+/** Admits browsers that have signed in. */
 class TokenGuard implements CanActivate {
   constructor(private readonly token: string) {}
 
@@ -81,7 +81,7 @@ class TokenGuard implements CanActivate {
   }
 }
 
-/** Browsers send cookies to all ports of a machine. */
+/** The name contains the port, because browsers send cookies to all ports of a machine. */
 function cookieName({ socket }: ObserverRequest): string {
   return `sluice-console-${socket?.localPort ?? 0}`;
 }
@@ -91,7 +91,7 @@ function isEqual(one: string, other: string): boolean {
   return left.length === right.length && timingSafeEqual(left, right);
 }
 
-/** An app that has nothing but the console of another one. */
+/** Creates an app that consists of the console of another app. */
 export async function createObserver(options: ObserverOptions): Promise<{ app: INestApplication; token: string }> {
   const { place, published, role, by, isPlain } = options;
   const isWithout = isWithoutHome(role, place.home);
@@ -143,13 +143,13 @@ export async function createObserver(options: ObserverOptions): Promise<{ app: I
   }
 }
 
-/** Without the home nothing can be changed that is kept there. */
+/** Without the home, the settings kept there can't be changed. */
 function unchangeable(published: ReadApp): ReadApp {
   const limits = published.limits.map((each) => ({ ...each, info: { ...each.info, changeable: false } }));
   return { ...published, limits };
 }
 
-/** The limits whose counters can be found. What is within a limit that is not among them is left out. */
+/** The limits whose counters can be found. A limit is left out if its parent isn't among them. */
 function definitionsOf(published: readonly PublishedLimitInfo[], isWithout: boolean) {
   const isFound = ({ definition }: PublishedLimitInfo) =>
     definition !== undefined && !(isWithout && definition['scope'] === 'world');
@@ -171,11 +171,11 @@ function definitionsOf(published: readonly PublishedLimitInfo[], isWithout: bool
   return { limits, define };
 }
 
-/** The HTTP platforms of Nest, by names that no bundler follows: an app has one of them. */
+/** The HTTP platforms of Nest, in variables that no bundler follows, since an app has only one of them. */
 const EXPRESS: string = '@nestjs/platform-express';
 const FASTIFY: string = '@nestjs/platform-fastify';
 
-/** On the HTTP platform that is installed. */
+/** Creates the app on the HTTP platform that is installed. */
 async function create(module: Type): Promise<INestApplication> {
   const options = { logger: ['warn', 'error'] as ('warn' | 'error')[], abortOnError: false };
   if ((await loaded(EXPRESS)) !== undefined) return NestFactory.create(module, options);

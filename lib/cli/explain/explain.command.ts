@@ -32,7 +32,7 @@ interface ExplainSettings {
   readonly json: boolean;
 }
 
-/** Explains what limits do to a request. */
+/** Explains the effect of limits on a request. */
 export const explainCommand: Command = {
   usage: [
     '--redis <url> --limit <limit> --name <name> --key <key>',
@@ -107,7 +107,7 @@ async function explained(app: StartedApp, place: Place, question: CommandQuestio
   }
 }
 
-/** An explanation of counters alone: another rate or mode may hold, or a list decide. */
+/** An explanation of counters alone, since the rate and mode may be changed, or a list may decide. */
 function withoutChanges({ limits, ...explanation }: Explanation): Explanation {
   const reason = cliMessages.changesUnknown();
   return {

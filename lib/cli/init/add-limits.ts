@@ -9,7 +9,7 @@ import { quoteOf } from '../migrate/values.js';
 const PACKAGE = 'nestjs-sluice';
 const ROUTES = new Set(['Get', 'Post', 'Put', 'Patch', 'Delete', 'All', 'Options', 'Head', 'Search']);
 
-/** Adds the module to the imports of the root module. Returns whether it was not there yet. */
+/** Adds the module to the imports of the root module. Returns true if it was missing. */
 export function addModule(source: Source): boolean {
   const { ts, edits } = source;
   const options = moduleOptions(source);
@@ -44,7 +44,7 @@ export function addModule(source: Source): boolean {
   return true;
 }
 
-/** The lines of the module, as they stand in a list. */
+/** The lines of the module in a list of imports. */
 function callOf(source: Source): string {
   const quote = quoteOf(source);
   return [
@@ -63,13 +63,13 @@ function withLead(text: string, lead: string): string {
   return lead + text.replaceAll('\n', lead);
 }
 
-/** The line break and the space before a node; the line break alone, if something else stands before it. */
+/** The line break and the indentation before a node; only the line break if other code is before it. */
 function leadOf(source: Source, node: TS.Node): string {
   const before = source.text.slice(0, node.getStart(source.ast));
   return /\n[ \t]*$/.exec(before)?.[0] ?? `\n${/(?:^|\n)([ \t]*)[^\n]*$/.exec(before)?.[1] ?? ''}`;
 }
 
-/** The file of the first controller of a module, if its import says where it is. */
+/** The file of a module's first controller, if its import reveals it. */
 export function controllerFile(source: Source): string | undefined {
   const options = moduleOptions(source);
   const controllers = options && propertyOf(source, options, 'controllers');
@@ -81,7 +81,7 @@ export function controllerFile(source: Source): string | undefined {
   return existsSync(path) ? path : undefined;
 }
 
-/** Adds a limit to the first route of a file. Returns the route's method, if it had none yet. */
+/** Adds a limit to the first route of a file. Returns the route's method, unless it already had a limit. */
 export function addExample(source: Source): string | undefined {
   const { ts } = source;
   if (/\bRateLimit\b/.test(source.text)) return undefined;
@@ -98,7 +98,7 @@ export function addExample(source: Source): string | undefined {
   return added;
 }
 
-/** Switches limits off in the modules of an e2e spec. Returns whether they were not. */
+/** Switches limits off in the modules of an e2e spec. Returns true if they weren't. */
 export function addTestHelper(source: Source): boolean {
   const { ts } = source;
   if (/\bRateLimitTesting\b/.test(source.text)) return false;
@@ -113,7 +113,7 @@ export function addTestHelper(source: Source): boolean {
       return;
     source.want(`${PACKAGE}/testing`, 'RateLimitTesting');
     const text = source.before(node);
-    // As Prettier lays it out. The lines of a template literal are part of its value.
+    // Formatted like Prettier. The lines of a template literal are part of its value.
     const isOnLines = text.includes('\n') && !text.includes('`');
     const lead = leadOf(source, node);
     const inner = isOnLines ? `${lead}  ${text.replaceAll('\n', '\n  ')},${lead}` : text;
@@ -123,7 +123,7 @@ export function addTestHelper(source: Source): boolean {
   return added;
 }
 
-/** The object of the first `@Module`. */
+/** The object passed to the first `@Module`. */
 function moduleOptions(source: Source): TS.ObjectLiteralExpression | undefined {
   const { ts } = source;
   for (const statement of source.ast.statements) {
@@ -137,7 +137,7 @@ function moduleOptions(source: Source): TS.ObjectLiteralExpression | undefined {
   return undefined;
 }
 
-/** The name of a decorator of Nest that is called. */
+/** The name of a Nest decorator that is called. */
 function decoratorName(source: Source, { expression }: TS.Decorator): string {
   if (!source.ts.isCallExpression(expression)) return '';
   const from = source.imported.get(source.before(expression.expression));

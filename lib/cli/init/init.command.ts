@@ -15,7 +15,7 @@ import { PackageManager, type ProjectFiles, projectFiles, shownPath } from './pr
 
 const PACKAGE = 'nestjs-sluice';
 
-/** A file that is changed, and what is new in it. */
+/** A changed file, and a description of the change. */
 interface Change {
   readonly source: Source;
   readonly hasCarriageReturns: boolean;
@@ -94,7 +94,7 @@ function changesOf(files: ProjectFiles, ts: Compiler): Change[] {
   return changes;
 }
 
-/** Whether the project finds the package, be it in a folder above. */
+/** Returns true if the project can import the package, also from a parent folder. */
 function isInstalled(folder: string): boolean {
   const places = createRequire(join(folder, 'package.json')).resolve.paths(PACKAGE) ?? [];
   return places.some((place) => existsSync(join(place, PACKAGE, 'package.json')));

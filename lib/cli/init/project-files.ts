@@ -10,12 +10,12 @@ const LOCKS: Readonly<Record<string, readonly [program: string, verb: string]>> 
   'package-lock.json': ['npm', 'install'],
 };
 
-/** Installs packages as a project does. */
+/** Installs packages with the project's package manager. */
 export class PackageManager {
   private readonly program: string;
   private readonly verb: string;
 
-  /** The package manager whose lock file is nearest; that of a workspace stands above its projects. */
+  /** The package manager of the nearest lock file. In a workspace, that is in a parent folder. */
   constructor(private readonly folder: string) {
     let found: readonly [string, string] = ['npm', 'install'];
     for (let at = folder; ; at = dirname(at)) {
@@ -31,7 +31,7 @@ export class PackageManager {
     return `${this.program} ${this.verb} ${name}`;
   }
 
-  /** Returns whether it was installed. */
+  /** Returns true if it was installed. */
   install(name: string): boolean {
     const { status } = spawnSync(this.program, [this.verb, name], {
       cwd: this.folder,
@@ -42,7 +42,7 @@ export class PackageManager {
   }
 }
 
-/** What a Nest project says of itself. */
+/** The files and dependencies of a Nest project. */
 export interface ProjectFiles {
   readonly folder: string;
   /** The file of the root module. */
@@ -68,7 +68,7 @@ export function projectFiles(folder: string, given: string | undefined): Project
   return { folder, module, specs: [...specsIn(join(folder, 'test')), ...specsIn(dirname(module))], dependencies };
 }
 
-/** The path as messages show it. */
+/** A path for messages. */
 export function shownPath(folder: string, path: string): string {
   return relative(folder, path).replaceAll(sep, '/');
 }

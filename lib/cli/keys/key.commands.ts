@@ -6,7 +6,6 @@ import { cliMessages } from '../../engine/errors/messages/cli.js';
 import type { ExplainedLimit } from '../../nest/explain/explanation.js';
 import type { Limiter } from '../../app/limiter/limiter.js';
 import type { WithinOptions } from '../../engine/limits/consume-options.js';
-import { readCause } from '../../app/overrides/change-options.js';
 import type { LimitRegistry } from '../../app/rules/limit-registry.js';
 import { keysOfShown } from '../../app/rules/resolve/keys-of-shown.js';
 import type { Rule } from '../../app/rules/rule.js';
@@ -27,7 +26,7 @@ import { assertCountsHere, assertHasHome, assertUsed } from '../app/used-names.j
 import { hashedHeader } from '../../app/key-resolvers/header.js';
 import { type Command, type CommandOptions, InputError, type ReadArguments, UsageError } from '../command.js';
 
-/** What is done to the counter of a key. */
+/** An action on the counter of a key. */
 export type KeyAction = 'block' | 'unblock' | 'reset';
 
 /** The settings of a command line. */
@@ -36,14 +35,14 @@ export interface KeySettings {
   readonly place: Place;
   readonly limit: string;
   readonly key: string;
-  /** How long a block lasts. */
+  /** The duration of a block. */
   readonly time: string;
   readonly cause: { readonly by?: string; readonly reason?: string };
   readonly force: boolean;
   readonly json: boolean;
 }
 
-/** The state of a key, before or after. */
+/** The state of a key, before or after the action. */
 interface KeyState {
   readonly quota: number;
   readonly mode: ExplainedLimit['mode']['mode'];
@@ -51,18 +50,18 @@ interface KeyState {
   readonly state?: ExplainedLimit['state'];
 }
 
-/** What a command did. */
+/** The result of a command. */
 interface KeyReport {
   readonly action: KeyAction;
   readonly limit: string;
   readonly key: string;
   readonly before: KeyState;
   readonly after: KeyState;
-  /** Why it is not known what was changed of the limit: then the quota is the configured one. */
+  /** The reason if changes of the limit could not be read. The quota is then the configured one. */
   readonly unread?: string;
 }
 
-/** The most blocked keys that an error names. */
+/** Maximum number of blocked keys in an error message. */
 const MOST_FOUND = 20;
 
 type Change = (limiter: Limiter, key: string, options: WithinOptions, time: string) => Promise<unknown>;
@@ -82,20 +81,20 @@ const OPTIONS: CommandOptions = { ...BLOCK_OPTIONS, for: { ...BLOCK_OPTIONS['for
 const ABOUT: Readonly<Record<KeyAction, { does: string; options: CommandOptions; nothing: string }>> = {
   block: {
     does: `Blocks a key on all instances, even if it has units left, and replaces its current block.
-The counter of the key stays as it is.`,
+The counter of the key is left unchanged.`,
     options: BLOCK_OPTIONS,
     nothing: '',
   },
   unblock: {
     does: `Ends the block of a key and forgets its offences. If the limit's own 'blockFor' had
-blocked the key, the key also starts with all units. If you know only a part of the
-key, such as the account in ann@x.com|203.0.113.7, give that part: the error lists the
-blocked keys that contain it, as far as instances with a console have recorded them.`,
+blocked the key, the key also gets all its units back. If you know only a part of the key,
+such as the account in ann@x.com|203.0.113.7, pass that part: the error lists the blocked
+keys with it that instances with a console recorded.`,
     options: OPTIONS,
     nothing: ', or the key is not blocked',
   },
   reset: {
-    does: 'Gives a key all its units back, and ends its block.',
+    does: 'Resets the counter of a key, so that all its units are available, and ends its block.',
     options: OPTIONS,
     nothing: ', or the key has used nothing',
   },
@@ -106,14 +105,13 @@ const command = (action: KeyAction): Command => ({
   about: `${ABOUT[action].does} Prints the state before and after.
 
 <limit> is the name of the limit in the app, from 'define' or the module's 'limits'.
-<key> is what the limit counts by, such as tenant:acme or ip:203.0.113.7.`,
+<key> is a key that the limit counts, such as tenant:acme or ip:203.0.113.7.`,
   options: ABOUT[action].options,
   exits: {
     1: `nothing was changed: Redis cannot be reached or has no counter of the limit${ABOUT[action].nothing}`,
   },
   async run(read, { stdout }) {
     const settings = readSettings(action, read, process.env);
-    readCause(settings.cause, `nestjs-sluice ${action}`);
     const place = await asPublished(settings.place);
     const report = await withApp(place, true, (app) => changeKey(app, { ...settings, place }));
     stdout.write(settings.json ? `${printableJson(report)}\n` : textOf(report, settings));
@@ -121,11 +119,11 @@ const command = (action: KeyAction): Command => ({
   },
 });
 
-/** Blocks a key for a while. */
+/** Blocks a key temporarily. */
 export const blockCommand = command('block');
 /** Ends the block of a key. */
 export const unblockCommand = command('unblock');
-/** Gives a key all its units back. */
+/** Resets a key, so that all its units are available. */
 export const resetCommand = command('reset');
 
 /** Reads the command line. Throws `UsageError` or `RateLimitConfigError`. */
@@ -147,7 +145,7 @@ async function changeKey(app: StartedApp, settings: KeySettings): Promise<KeyRep
   const { action, place, limit, key: shown, time, force } = settings;
   const { service } = app;
   const rule = app.provided<LimitRegistry>('LimitRegistry')?.named.find((each) => each.rule.name === limit)?.rule;
-  // The explanation has a message for an unknown name.
+  // For an unknown name, the explanation has a message.
   const path = rule === undefined ? { key: shown, options: {} } : keysOfShown(rule, shown);
   if (path === undefined) throw new UsageError(cliMessages.wrongPath(limit, shown));
   if (rule?.perRoute === true) throw new UsageError(cliMessages.countsPerRoute(limit));
@@ -176,7 +174,7 @@ async function changeKey(app: StartedApp, settings: KeySettings): Promise<KeyRep
   return { action, limit, key: shown, before, after, ...(isUnread && { unread: cliMessages.changesAtHome() }) };
 }
 
-/** The blocked keys of a limit that contain a part, as far as instances with a console have noted them. */
+/** The blocked keys of a limit that contain a text, as recorded by instances with a console. */
 async function blockedWithPart(app: StartedApp, rule: Rule, part: string): Promise<string[]> {
   const { notes } = await readNoted(redisOf(app).redis, 'blocks', Date.now()).catch(() => ({ notes: [] }));
   const noted = notes.filter(({ label, identity }) => label === rule.name && hasPart(identity, part));
@@ -192,7 +190,7 @@ async function blockedWithPart(app: StartedApp, rule: Rule, part: string): Promi
   return keys.filter((_, index) => blocked[index]);
 }
 
-/** Whether something is known of a key. */
+/** Returns true if a key has any state. */
 function isTouched({ quota, state }: KeyState): boolean {
   if (state === undefined) return false;
   const { remaining, resetAfterMs, blockedForMs = 0, offences = 0 } = state;
@@ -208,7 +206,7 @@ function stateOf(
   return { quota, mode: mode.mode, ...(state && { state }) };
 }
 
-/** The console shows these changes beside its own. Those that nobody signs are not kept. */
+/** Adds the change to the console's log. Changes without an actor are not logged. */
 async function leave(entries: ConsoleLog, { action, limit, key, time, cause }: KeySettings): Promise<void> {
   const { by, reason } = cause;
   if (by === undefined && reason === undefined) return;

@@ -4,20 +4,28 @@ import type { ListEntry } from '../../app/config/list-entry.js';
 import { hashedHeader } from '../../app/key-resolvers/header.js';
 import { cliMessages } from '../../engine/errors/messages/cli.js';
 import { entryOf } from '../../app/overrides/lists/listed.js';
-import { readEntry } from '../../app/overrides/lists/list-options.js';
+import { type ListForm, readForm } from '../../app/overrides/lists/list-form.js';
 import type { OverrideRecord } from '../../app/overrides/override-record.js';
 import { printable, printableJson } from '../../engine/util/printable.js';
+import { withoutSecrets } from '../../engine/util/without-secrets.js';
 import { changesRedisOf, type Places, placesOf, type StartedApp } from '../app/started-app.js';
 import { argumentsOf, causeOf, OPERATION_OPTIONS, timeOf, withApp } from '../app/operation.js';
 import { recordReport, storedOverride, valueText } from '../app/stored-overrides.js';
 import { readPlace } from '../app/place.js';
 import { assertKeepsChanges, assertUsedName, assertUsedPrefix } from '../app/used-names.js';
-import { type Command, type CommandOption, type CommandOptions, InputError, type ReadArguments } from '../command.js';
+import {
+  type Command,
+  type CommandOption,
+  type CommandOptions,
+  InputError,
+  type ReadArguments,
+  UsageError,
+} from '../command.js';
 
-/** What a command does to a list. */
+/** An action on a list. */
 type ListAction = 'deny' | 'allow' | 'unlist';
 
-/** What a command did. */
+/** The result of a command. */
 interface ListReport {
   readonly entry: ListEntry;
   readonly limit: string | undefined;
@@ -72,8 +80,9 @@ count by such as tenant:acme, or a prefix of identities such as 'trial:*'.`,
   async run(read, { stdout }) {
     const [who = ''] = argumentsOf(read, 'who: an address, a network, an identity or a pattern');
     const name = read.values.get('name');
-    // Before anything is connected.
-    readEntry(entryFor(who), `nestjs-sluice ${action}`);
+    // Validated before connecting.
+    readWho(who);
+    causeOf(read);
     const place = readPlace(read, process.env, { name, optional: true });
     const report = await withApp(place, true, (app) => changeList(app, action, who, name, read, !('file' in place)));
     const { entry, limit, before, after } = report;
@@ -86,14 +95,14 @@ count by such as tenant:acme, or a prefix of identities such as 'trial:*'.`,
   },
 });
 
-/** Refuses clients. */
+/** Denies keys and addresses. */
 export const denyCommand = command('deny');
-/** Exempts clients. */
+/** Exempts keys and addresses. */
 export const allowCommand = command('allow');
-/** Ends an entry. */
+/** Removes an entry. */
 export const unlistCommand = command('unlist');
 
-/** Refuses a change that no instance would read. */
+/** Throws if no instance would read the change. */
 async function assertRead(places: Places, limit: string | undefined, isForced: boolean): Promise<void> {
   assertKeepsChanges(places);
   if (isForced) return;
@@ -109,7 +118,7 @@ async function changeList(
   isChecked: boolean,
 ): Promise<ListReport> {
   const own = changesRedisOf(app);
-  const key = readEntry(entryFor(who), `nestjs-sluice ${action}`);
+  const key = readWho(who);
   const entry = entryOf(key);
   const address = { kind: 'list', limit: limit ?? '', key } as const;
   const before = await storedOverride(own, address);
@@ -122,10 +131,19 @@ async function changeList(
   return { entry, limit, before, after: await storedOverride(own, address) };
 }
 
-/** The entry of an argument. What looks like an address is one, so that a wrong network is refused as such. */
-function entryFor(who: string): ListEntry {
-  if (isIP(who.split('/', 1)[0]!) !== 0) return { ip: who };
-  return who.endsWith('*') ? { pattern: who } : { identity: hashedHeader(who) };
+/** The address of an argument's entry. Throws `UsageError`. */
+function readWho(who: string): string {
+  const [form, value] = entryFor(who);
+  const entry = readForm(form, value);
+  if ('expected' in entry)
+    throw new UsageError(cliMessages.wrongArgument('<who>', withoutSecrets(value), entry.expected));
+  return entry.key;
+}
+
+/** The form and the value of an argument's entry. An argument that looks like an address is one, so that an invalid network is reported as such. */
+function entryFor(who: string): readonly [form: ListForm, value: string] {
+  if (isIP(who.split('/', 1)[0]!) !== 0) return ['ip', who];
+  return who.endsWith('*') ? ['pattern', who] : ['identity', hashedHeader(who)];
 }
 
 function json(record: OverrideRecord | undefined): object | null {

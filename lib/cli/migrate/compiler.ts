@@ -8,12 +8,12 @@ import { InputError } from '../command.js';
 /** The API of the TypeScript compiler. */
 export type Compiler = typeof TS;
 
-/** TypeScript 7 has no API in JavaScript; projects that use it may have version 6 beside it. */
+/** TypeScript 7 has no JavaScript API. Projects that use it may have version 6 installed as well. */
 const PACKAGES = ['typescript', '@typescript/typescript6', 'typescript-6', 'typescript5'];
 
 /**
- * Loads the compiler API: that of the project, else the one that Nest's CLI brings, else the one that was installed beside this
- * program, as `npx -p typescript@5 -p nestjs-sluice` does. Throws `InputError` if there is none.
+ * Loads the compiler API: the project's own, that of Nest's CLI, or the one installed together with this program, as `npx -p typescript@5
+ * -p nestjs-sluice` does. Throws `InputError` if there is none.
  */
 export function loadCompiler(folder: string): Compiler {
   const places = [createRequire(join(folder, 'package.json'))];

@@ -1,6 +1,6 @@
 const CONTEXT = 3;
 
-/** A unified diff of two texts, of which the second may be none; empty if they are equal. */
+/** A unified diff of two texts; empty if they are equal. The second text may be `undefined`. */
 export function unifiedDiff(path: string, before: string, after: string | undefined): string {
   if (before === after) return '';
   const [old, made] = [linesOf(before), linesOf(after ?? '')];

@@ -1,11 +1,11 @@
-/** A range of a text, and what stands there instead. */
+/** A range of a text, and its replacement. */
 export interface Edit {
   readonly start: number;
   readonly end: number;
   readonly text: string;
 }
 
-/** Changes of a text by ranges, which leave all else of it as it was. */
+/** Edits of a text by ranges. The rest of the text is unchanged. */
 export class Edits {
   private list: Edit[] = [];
 
@@ -19,7 +19,7 @@ export class Edits {
     if (text !== '') this.list.push({ start: at, end: at, text });
   }
 
-  /** Replaces a range together with all edits inside it, but for what is inserted at its ends. */
+  /** Replaces a range together with all edits inside it, except insertions at its ends. */
   replace(start: number, end: number, text: string): void {
     this.list = this.list.filter(
       (edit) =>
@@ -34,17 +34,17 @@ export class Edits {
     this.list.push({ start, end, text });
   }
 
-  /** Whether no edit replaces a range, or a part of it. */
+  /** Returns true if no edit replaces a range or a part of it. */
   keeps(start: number, end: number): boolean {
     return this.list.every((edit) => edit.end <= start || edit.start >= end);
   }
 
-  /** A part of the text with the edits inside it. */
+  /** A part of the text with the edits inside it applied. */
   render(start = 0, end = this.original.length): string {
     const inside = this.list
       .map((edit, order) => ({ ...edit, order }))
       .filter((edit) => edit.start >= start && edit.end <= end)
-      // What is inserted where a range begins stands before what replaces the range.
+      // An insertion at the start of a range comes before the replacement of the range.
       .toSorted((a, b) => a.start - b.start || Number(a.end > a.start) - Number(b.end > b.start) || a.order - b.order);
     let text = '';
     let at = start;

@@ -2,7 +2,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-/** The part of Prettier that is used, in types that fit versions 2 and 3. */
+/** The part of Prettier that the program uses, in types that fit versions 2 and 3. */
 interface Prettier {
   resolveConfig(path: string, options: object): Promise<object | null>;
   getFileInfo(path: string, options: object): Promise<{ readonly ignored: boolean }>;
@@ -17,8 +17,8 @@ export class Formatter {
   constructor(private readonly folder: string) {}
 
   /**
-   * Returns the new text of a file as the project's Prettier formats it. Returns it unchanged if the project has no Prettier, or if the
-   * file wasn't formatted with it before: then other lines would change as well.
+   * Formats the new text of a file with the project's Prettier. Returns it unchanged if the project has no Prettier, or if the file wasn't
+   * formatted with it before, since other lines would also change.
    */
   async format(path: string, before: string, after: string): Promise<string> {
     this.prettier ??= this.load();
@@ -27,7 +27,7 @@ export class Formatter {
     try {
       const { ignored } = await prettier.getFileInfo(path, { ignorePath: join(this.folder, '.prettierignore') });
       if (ignored) return after;
-      // Files are read without carriage returns, whatever line ends the project has.
+      // Files are read without carriage returns, regardless of the project's line ends.
       const options = {
         ...(await prettier.resolveConfig(path, { editorconfig: true })),
         filepath: path,
@@ -35,7 +35,7 @@ export class Formatter {
       };
       return (await prettier.check(before, options)) ? await prettier.format(after, options) : after;
     } catch {
-      // A broken configuration, or a plugin that isn't installed, is left to the project.
+      // A broken configuration or a missing plugin is left to the project.
       return after;
     }
   }

@@ -4,7 +4,7 @@ import { Source } from './source.js';
 import { quoteOf } from './values.js';
 import { dirname, relative, sep } from 'node:path';
 
-/** Imports a name of another file of the project. */
+/** Imports a name from another file of the project. */
 export function importOf(source: Source, from: Source, name: string): void {
   if (source.path === from.path || source.imported.has(name)) return;
   const path = relative(dirname(source.path), from.path)
@@ -14,7 +14,7 @@ export function importOf(source: Source, from: Source, name: string): void {
   source.want(`${path.startsWith('.') ? path : `./${path}`}${hasExtensions ? '.js' : ''}`, name);
 }
 
-/** The text of a file with its edits, and with its imports as the new code needs them. */
+/** The text of a file with its edits, and with the imports that the new code needs. */
 export function finished(source: Source): string {
   const body = source.edits.render();
   if (body === source.text && source.wanted.size === 0) return source.text;
@@ -62,7 +62,7 @@ function sorted(names: readonly string[]): string[] {
   return names.toSorted((a, b) => bareName(a).localeCompare(bareName(b)));
 }
 
-/** Names that a file uses, and helpers that will stand in it. */
+/** The names that a file uses, including those of helpers to add. */
 function namesOf(source: Source): Set<string> {
   const names = new Set<string>();
   source.visit(source.ast, (node) => {
@@ -75,7 +75,7 @@ function namesOf(source: Source): Set<string> {
   return names;
 }
 
-/** Which names of an import nothing uses any more. */
+/** The names of an import that are no longer used. */
 function removedNames(now: Source, { importClause }: TS.ImportDeclaration, isGone: (local: string) => boolean) {
   const bindings = importClause?.namedBindings;
   if (importClause === undefined) return 'none';
@@ -88,7 +88,7 @@ function removedNames(now: Source, { importClause }: TS.ImportDeclaration, isGon
   return gone.length === all.length ? 'all' : 'some';
 }
 
-/** What an import of a module takes of what is missing. */
+/** The missing names that an import of a module provides. */
 function namesFor(
   now: Source,
   { importClause, moduleSpecifier }: TS.ImportDeclaration,

@@ -14,14 +14,14 @@ import { migrateRateLimiterFlexible } from './rate-limiter-flexible/index.js';
 import { linesOf, MigrationReport } from './report.js';
 import { migrateThrottler, THROTTLER_PACKAGES } from './throttler/index.js';
 
-/** What can be converted: its name on the command line, the packages that it needs, and what converts it. */
+/** The libraries that can be migrated: the name on the command line, their packages, and the function that converts them. */
 const ORIGINS = {
   throttler: { packages: THROTTLER_PACKAGES, migrate: migrateThrottler },
   'rate-limiter-flexible': { packages: ['rate-limiter-flexible'], migrate: migrateRateLimiterFlexible },
 } as const;
 const NAMES = Object.keys(ORIGINS) as (keyof typeof ORIGINS)[];
 
-/** A file and what it becomes; `undefined` if nothing is left of it. */
+/** A file and its new text; `undefined` if it becomes empty. */
 interface Change {
   readonly path: string;
   readonly shown: string;

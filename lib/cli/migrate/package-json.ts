@@ -6,7 +6,7 @@ import { Edits } from './edits.js';
 
 const KINDS = ['dependencies', 'devDependencies', 'peerDependencies', 'optionalDependencies'];
 
-/** What a package.json becomes: its text before and after. */
+/** A change of a package.json: its text before and after. */
 export interface ManifestChange {
   readonly path: string;
   readonly before: string;
@@ -14,7 +14,7 @@ export interface ManifestChange {
   readonly line: number;
 }
 
-/** Adds a dependency and removes others, as text: all else stays as it is. */
+/** Adds a dependency and removes others, as text, so that the rest is unchanged. */
 export function changedManifest(
   ts: Compiler,
   root: string,

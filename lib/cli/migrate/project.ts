@@ -9,7 +9,7 @@ import { Source } from './source.js';
 const SKIPPED = /^(?:node_modules|dist|build|coverage|\..+)$/;
 const CODE = /(?<!\.d)\.[cm]?tsx?$/;
 
-/** The files of an application that is migrated. */
+/** The files of an application to migrate. */
 export class Project {
   private readonly paths: readonly string[];
   private readonly texts = new Map<string, string>();
@@ -29,17 +29,17 @@ export class Project {
     for (const path of this.paths) this.texts.set(path, this.readText(path));
   }
 
-  /** Sources whose text matches. */
+  /** The sources whose text matches. */
   matching(pattern: RegExp): Source[] {
     return this.paths.filter((path) => pattern.test(this.texts.get(path)!)).map((path) => this.sourceAt(path));
   }
 
-  /** All sources that were read so far. */
+  /** All sources read so far. */
   get read(): readonly Source[] {
     return [...this.sources.values()];
   }
 
-  /** The texts of all code under a folder, also of what was not given. */
+  /** The texts of all code in a folder, including files that were not passed. */
   textsUnder(root: string): Map<string, string> {
     const found = new Set<string>();
     collect(root, root, found);
@@ -71,7 +71,7 @@ export class Project {
     return this.manifests.get(root);
   }
 
-  /** The major version of a package that a file uses, by its package.json or what is installed. */
+  /** The major version of a package that a file uses, based on its package.json or the installed package. */
   majorOf(name: string, path: string): number | undefined {
     for (let root = this.rootOf(path); root !== undefined; root = this.rootOf(root)) {
       const manifest = this.manifestAt(root);
@@ -86,7 +86,7 @@ export class Project {
     return undefined;
   }
 
-  /** Where a constant or a function of that name is declared: in this file, or in the one that it is imported from. */
+  /** The declaration of a constant or function with that name: in this file, or in the one that it is imported from. */
   declaration(source: Source, name: string): { source: Source; node: ReturnType<Source['declared']> } | undefined {
     const own = source.declared(name);
     if (own !== undefined) return { source, node: own };
@@ -102,7 +102,7 @@ export class Project {
       : places.find(({ source: { path } }) => pathOf(source, from.module) === path);
   }
 
-  /** What the file of a specifier exports by default; of aliases, only the last part is looked at. */
+  /** The default export of a module. For an alias, only the last part is considered. */
   private exportedByDefault(module: string): { source: Source; node: ReturnType<Source['declared']> } | undefined {
     const end = `/${module.split('/').at(-1)!.replace(/\.js$/, '')}`;
     const places = this.matching(/export default/)
@@ -116,7 +116,7 @@ export class Project {
     return places.length === 1 && places[0]?.node !== undefined ? places[0] : undefined;
   }
 
-  /** A text as it was, with its own line ends. */
+  /** Converts a text to the line ends of its file. */
   inOwnLines(path: string, text: string): string {
     return this.withCarriageReturns.has(path) ? text.replaceAll('\n', '\r\n') : text;
   }
@@ -156,7 +156,7 @@ function collect(path: string, given: string, found: Set<string>): void {
   }
 }
 
-/** Whether a folder is in a git work tree with changes that are not committed. */
+/** Returns true if a folder is in a git work tree with uncommitted changes. */
 export function hasUncommittedChanges(folder: string): boolean {
   try {
     const stdio: StdioOptions = ['ignore', 'pipe', 'ignore'];
@@ -164,7 +164,7 @@ export function hasUncommittedChanges(folder: string): boolean {
       execFileSync('git', ['status', '--porcelain', '--', '.'], { cwd: folder, encoding: 'utf8', stdio }).trim() !== ''
     );
   } catch {
-    // No git, or no work tree.
+    // Git isn't installed, or this isn't a work tree.
     return false;
   }
 }

@@ -1,14 +1,14 @@
 import type TS from 'typescript';
 import type { Source } from './source.js';
 
-/** What was done at a place, or why nothing was. */
+/** A note about a change at some place, or about the reason why nothing was changed. */
 export interface Note {
   readonly path: string;
   readonly line: number;
   readonly text: string;
 }
 
-/** What a migration changed, and what it left. */
+/** The changes of a migration, and the places that it left unchanged. */
 export class MigrationReport {
   readonly changed: Note[] = [];
   readonly left: Note[] = [];
@@ -17,7 +17,7 @@ export class MigrationReport {
     this.changed.push({ path: source.shown, line: source.lineOf(node), text });
   }
 
-  /** Says what is left, why, and what to do instead. Each place is named once for one reason. */
+  /** Reports a place that is left unchanged, the reason and the alternative. Each place is reported once per reason. */
   leave(source: Source, node: TS.Node, text: string): void {
     const note = { path: source.shown, line: source.lineOf(node), text };
     const isKnown = this.left.some(
@@ -27,7 +27,7 @@ export class MigrationReport {
   }
 }
 
-/** Notes as lines, in the order of files. */
+/** The notes as lines, in the order of files. */
 export function linesOf(notes: readonly Note[]): string[] {
   return notes
     .toSorted((a, b) => (a.path < b.path ? -1 : a.path > b.path ? 1 : a.line - b.line))

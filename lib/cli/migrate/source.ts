@@ -9,21 +9,21 @@ export interface ImportedName {
   readonly name: string;
 }
 
-/** A source file, and what is changed in it. */
+/** A source file and its edits. */
 export class Source {
   readonly ast: TS.SourceFile;
   readonly edits: Edits;
-  /** What the file imports from packages and files, by the name that it has here. */
+  /** The imports of the file from packages and files, by local name. */
   readonly imported = new Map<string, ImportedName>();
-  /** Imports to add: module, then names, such as `RateLimit` or `type HeaderFormatter`. */
+  /** The imports to add: module, then names, such as `RateLimit` or `type HeaderFormatter`. */
   readonly wanted = new Map<string, Set<string>>();
-  /** Declarations to put after the imports, by name. */
+  /** The declarations to add after the imports, by name. */
   readonly helpers = new Map<string, string>();
 
   constructor(
     readonly ts: Compiler,
     readonly path: string,
-    /** The path as reports show it. */
+    /** The path for reports. */
     readonly shown: string,
     readonly text: string,
   ) {
@@ -43,7 +43,7 @@ export class Source {
     }
   }
 
-  /** A text of its own in the place of this file: it has the same imports, and asks for imports of this file. */
+  /** Another text in place of this file: it has the same imports, and adds imports to this file. */
   scratch(text: string): Source {
     const other = new Source(this.ts, this.path, this.shown, text);
     for (const [local, from] of this.imported) other.imported.set(local, from);
@@ -57,7 +57,7 @@ export class Source {
     else names.add(name);
   }
 
-  /** Marks a name of this package as needed, and returns it. */
+  /** Marks a name of this package as required, and returns it. */
   own(name: string): string {
     this.want('nestjs-sluice', name);
     return name.replace(/^type /, '');
@@ -67,12 +67,12 @@ export class Source {
     return this.ast.getLineAndCharacterOfPosition(node.getStart(this.ast)).line + 1;
   }
 
-  /** The text of a node as it was. */
+  /** The original text of a node. */
   before(node: TS.Node): string {
     return node.getText(this.ast);
   }
 
-  /** The text of a node with its edits. */
+  /** The text of a node with its edits applied. */
   now(node: TS.Node): string {
     return this.edits.render(node.getStart(this.ast), node.end);
   }
@@ -81,7 +81,7 @@ export class Source {
     this.edits.rewrite(node.getStart(this.ast), node.end, text);
   }
 
-  /** Removes some entries of a list, with their commas, and with their lines where they have lines of their own. */
+  /** Removes some entries of a list with their commas, and with their lines if they have lines of their own. */
   remove(list: readonly TS.Node[], removed: ReadonlySet<TS.Node>): void {
     const last = list.findLast((node) => !removed.has(node));
     if (last === undefined) {
@@ -108,7 +108,7 @@ export class Source {
     }
   }
 
-  /** Removes a node with the line break after it, or with the space; of a declaration, with an empty line after it. */
+  /** Removes a node with the line break or space after it; for a declaration, also with an empty line after it. */
   removeLine(node: TS.Node, isDeclaration = false): void {
     const start = node.getStart(this.ast);
     const lineStart = this.text.lastIndexOf('\n', start - 1) + 1;
@@ -119,13 +119,13 @@ export class Source {
     else this.edits.replace(start, node.end + after.replace('\n', '').length, '');
   }
 
-  /** Calls a function with each node under one, from the inside out. */
+  /** Calls a function with each node below one, from the inside out. */
   visit(node: TS.Node, callback: (node: TS.Node) => void): void {
     this.ts.forEachChild(node, (child) => this.visit(child, callback));
     callback(node);
   }
 
-  /** Uses of a name, without imports, properties and keys. */
+  /** The uses of a name, without imports, properties and keys. */
   usesOf(local: string, under: TS.Node = this.ast): TS.Identifier[] {
     const { ts } = this;
     const found: TS.Identifier[] = [];
@@ -141,13 +141,13 @@ export class Source {
     return found;
   }
 
-  /** The name here of what a module calls so. */
+  /** The local name of an import from a module. */
   localOf(module: RegExp, name: string): string | undefined {
     for (const [local, from] of this.imported) if (from.name === name && module.test(from.module)) return local;
     return undefined;
   }
 
-  /** Without parentheses, `as` and `satisfies`. */
+  /** The expression without parentheses, `as` and `satisfies`. */
   bare(node: TS.Expression): TS.Expression {
     const { ts } = this;
     let inner = node;
@@ -167,14 +167,14 @@ export class Source {
     return object.properties.find((property) => property.name !== undefined && this.nameOf(property.name) === name);
   }
 
-  /** The value of a property, where it has one of its own. */
+  /** The value of a property, if it has its own. */
   valueOf(property: TS.ObjectLiteralElementLike | undefined): TS.Expression | undefined {
     if (property === undefined) return undefined;
     if (this.ts.isPropertyAssignment(property)) return property.initializer;
     return this.ts.isShorthandPropertyAssignment(property) ? property.name : undefined;
   }
 
-  /** The text of a name that is no expression. */
+  /** The text of a property name; `undefined` for a computed name. */
   nameOf(name: TS.PropertyName): string | undefined {
     const { ts } = this;
     return ts.isIdentifier(name) || ts.isStringLiteralLike(name) || ts.isNumericLiteral(name) ? name.text : undefined;
@@ -187,7 +187,7 @@ export class Source {
       : undefined;
   }
 
-  /** What a function returns, without what functions inside it return. */
+  /** The expressions that a function returns, without those of functions inside it. */
   returned(fn: TS.Node | undefined): TS.Expression[] {
     const { ts } = this;
     if (fn === undefined) return [];
@@ -203,7 +203,7 @@ export class Source {
     return found;
   }
 
-  /** A constant or function at the top of this file, or inside what encloses a node. */
+  /** A constant or function at the top level of this file, or in the scope of a node. */
   declared(name: string): TS.Expression | TS.FunctionDeclaration | undefined {
     const { ts } = this;
     let found: TS.Expression | TS.FunctionDeclaration | undefined;
@@ -216,7 +216,7 @@ export class Source {
     return found;
   }
 
-  /** What the file exports by default, if that is a constant or a function of it. */
+  /** The default export of the file, if it is one of its constants or functions. */
   exportedByDefault(): TS.Expression | TS.FunctionDeclaration | undefined {
     const { ts } = this;
     for (const statement of this.ast.statements) {
@@ -231,7 +231,7 @@ export class Source {
     return undefined;
   }
 
-  /** Entries to put before and after those of an object literal, as the literal is laid out. */
+  /** Entries to add before and after those of an object literal, in its layout. */
   extend(
     object: TS.ObjectLiteralExpression,
     head: readonly string[],
@@ -249,7 +249,7 @@ export class Source {
     this.edits.insert(last.end, tail.map((entry) => between + entry).join(''));
   }
 
-  /** What stands between the entries of an object literal. */
+  /** The separator between the entries of an object literal. */
   separator(object: TS.ObjectLiteralExpression): string {
     const first = object.properties[0];
     if (first === undefined) return ', ';

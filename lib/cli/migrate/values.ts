@@ -1,7 +1,7 @@
 import type TS from 'typescript';
 import type { Source } from './source.js';
 
-/** Milliseconds of the helpers of `@nestjs/throttler`. */
+/** The milliseconds of the helpers of `@nestjs/throttler`. */
 export const HELPERS: Readonly<Record<string, number>> = {
   seconds: 1000,
   minutes: 60_000,
@@ -17,13 +17,13 @@ const UNITS = [
   ['s', 1000],
 ] as const;
 
-/** A duration as an app writes it: `'15m'`, or a number of milliseconds. */
+/** A duration in source code: `'15m'`, or a number of milliseconds. */
 export function durationText(ms: number, quote = "'"): string {
   const unit = UNITS.find(([, size]) => ms >= size && ms % size === 0);
   return unit === undefined ? String(ms) : `${quote}${ms / unit[1]}${unit[0]}${quote}`;
 }
 
-/** The number that an expression of literals has. */
+/** The value of an expression that consists of literals. */
 export function constantOf(source: Source, expression: TS.Expression): number | undefined {
   const { ts } = source;
   const node = source.bare(expression);
@@ -50,14 +50,14 @@ export function constantOf(source: Source, expression: TS.Expression): number | 
   }
 }
 
-/** The milliseconds of a helper such as `seconds`, if a call is one of it. */
+/** The milliseconds of a helper such as `seconds`; `undefined` for any other call. */
 export function helperOf(source: Source, { expression }: TS.CallExpression): number | undefined {
   if (!source.ts.isIdentifier(expression)) return undefined;
   const from = source.imported.get(expression.text);
   return from?.module === '@nestjs/throttler' ? HELPERS[from.name] : undefined;
 }
 
-/** The text of a duration; `unitMs` is what its number counts, if it is not one of a helper. */
+/** The text of a duration. Its number is in units of `unitMs`, unless it comes from a helper. */
 export function durationOf(source: Source, expression: TS.Expression, unitMs: number): string {
   const { ts } = source;
   const node = source.bare(expression);
@@ -75,7 +75,7 @@ export function durationOf(source: Source, expression: TS.Expression, unitMs: nu
   return `${isTight ? text : `(${text})`} * ${unitMs}`;
 }
 
-/** The text of a number. What comes from the environment may be a text. */
+/** The text of a number. Values from the environment may be strings. */
 export function numberOf(source: Source, expression: TS.Expression): string {
   const { ts } = source;
   const node = source.bare(expression);
@@ -87,19 +87,19 @@ export function numberOf(source: Source, expression: TS.Expression): string {
     (ts.isCallExpression(node) &&
       /^(?:Number|parseInt|parseFloat|Number\.\w+|Math\.\w+)$/.test(source.before(node.expression))) ||
     (ts.isBinaryExpression(node) && node.operatorToken.kind === ts.SyntaxKind.AsteriskToken);
-  // What a condition reads is no value.
+  // The condition itself isn't a value.
   const valued = ts.isConditionalExpression(node) ? [node.whenTrue, node.whenFalse] : [expression];
   const isText = /\.get(?:OrThrow)?(?:<[^>]*>)?\(|process\.env/.test(valued.map((one) => source.before(one)).join(' '));
   return isText && !isNumber ? `Number(${text})` : text;
 }
 
-/** The quote that a file uses. */
+/** The quote character of a file. */
 export function quoteOf(source: Source): "'" | '"' {
   const specifier = source.ast.statements.find(source.ts.isImportDeclaration)?.moduleSpecifier;
   return specifier !== undefined && source.before(specifier).startsWith('"') ? '"' : "'";
 }
 
-/** A text as a literal of the file. */
+/** A text as a literal in the style of the file. */
 export function quoted(source: Source, text: string): string {
   const quote = quoteOf(source);
   return quote + text.replaceAll('\\', '\\\\').replaceAll(quote, `\\${quote}`) + quote;

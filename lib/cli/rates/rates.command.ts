@@ -21,20 +21,20 @@ import { readPlace } from '../app/place.js';
 import { assertKeepsChanges, assertUsedForChange } from '../app/used-names.js';
 import { type Command, InputError, type ReadArguments, refuseOptions, UsageError } from '../command.js';
 
-/** A rate and a mode, before or after. */
+/** A rate and a mode, before or after the change. */
 interface Current {
   readonly rate: CurrentRate;
   readonly mode: CurrentMode;
 }
 
-/** Changes a limit. Resolves to whether there was anything to change. */
+/** Changes a limit. Resolves to true if there was anything to change. */
 type Work = (app: StartedApp, limit: string, read: ReadArguments) => Promise<boolean>;
 
 interface Part {
-  /** The arguments that follow the name of the limit; the last one may be repeated. */
+  /** The arguments after the name of the limit. The last one may be repeated. */
   readonly expected: readonly string[];
   readonly repeats?: true;
-  /** The options that are not for it. */
+  /** The options that it doesn't accept. */
   readonly without: readonly string[];
   readonly work: Work;
 }
@@ -137,10 +137,11 @@ async function change(name: string, { expected, repeats, without, work }: Part, 
   refuseOptions(read, without, 'other changes of rates');
   const more = repeats ? read.positionals.slice(2 + expected.length).map(() => expected.at(-1)!) : [];
   const [, limit = ''] = argumentsOf(read, name, 'the name of a limit', ...expected, ...more);
+  causeOf(read);
   const place = await asPublished(readPlace(read, process.env, { name: limit, published: true }));
   const { before, after } = await withApp(place, true, async (app) => {
     const own = changesRedisOf(app);
-    // Without Redis, what the library reads is what it knew before.
+    // Fails without Redis. The library itself would return its last known values.
     await own.redis.run([['time']]);
     const named = app.provided<LimitRegistry>('LimitRegistry')?.named.find((each) => each.rule.name === limit);
     if (!('file' in place)) {

@@ -1,4 +1,4 @@
-/** The most times to keep for one counter; beyond that, times close together are merged. */
+/** Maximum number of times to keep for one counter; beyond that, times close together are merged. */
 const MOST_TIMES = 65_536;
 const FEWEST_TIMES = 4;
 
@@ -12,12 +12,12 @@ export class AdmittedUnits {
   /** Times within this many microseconds count as the first of them. */
   private grain = 0;
 
-  /** Whether no times have been merged. */
+  /** True if no times have been merged. */
   get isExact(): boolean {
     return this.grain === 0;
   }
 
-  /** The numbers that it has room for. */
+  /** The capacity for numbers. */
   get room(): number {
     return this.ring.length;
   }
@@ -27,7 +27,7 @@ export class AdmittedUnits {
     return this.ring[this.head] ?? 0;
   }
 
-  /** Adds units, no earlier than those before, and returns how many the period (time - length, time] has. */
+  /** Adds units, not earlier than those before. Returns the units in the period (time - length, time]. */
   add(time: number, units: number, length: number): number {
     this.drop(time - length);
     this.sum += units;
@@ -43,7 +43,7 @@ export class AdmittedUnits {
     return this.sum;
   }
 
-  /** Forgets what was admitted up to a time. */
+  /** Removes units that were admitted up to a time. */
   private drop(until: number): void {
     while (this.count > 0 && this.ring[this.head]! <= until) {
       this.sum -= this.ring[this.head + 1]!;
@@ -65,8 +65,8 @@ export class AdmittedUnits {
       this.ring = [...inOrder, ...more];
       return;
     }
-    // From now on there are never as many times again. Units that count as earlier ones leave the period too early, so it never
-    // shows more than it had.
+    // From now on there can't be this many times again. Merged units count as earlier ones and leave the period too early, so the result is
+    // never too high.
     this.grain = Math.ceil((2 * length) / MOST_TIMES);
     let last = 0;
     for (let at = 2; at < inOrder.length; at += 2) {

@@ -20,7 +20,7 @@ const STYLE = [
   '.refused{fill:#e4572e}',
 ].join('');
 
-/** A timeline of allowed and refused requests, as SVG. */
+/** A timeline of allowed and rejected requests as SVG. */
 export function chartOf(report: Report): string {
   const { allowed, refused, stepMs } = report.timeline;
   const highest = Math.max(1, ...allowed.map((count, index) => count + refused[index]!));

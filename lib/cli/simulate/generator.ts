@@ -15,7 +15,7 @@ export interface Generated {
   readonly keys: number;
 }
 
-/** The most keys to remember. */
+/** Maximum number of keys to remember. */
 const MOST_REMEMBERED = 50_000;
 
 /** When they start: a fixed time, so that a repeated simulation is the same. */

@@ -41,7 +41,7 @@ const FILTERED = {
   path: ['path', 'url', 'uri', 'request_uri', 'req.url', 'request.uri', 'request.url'],
   status: ['status', 'statusCode', 'status_code', 'res.statusCode', 'response.status'],
 };
-/** The most field names to show. */
+/** Maximum number of field names to display. */
 const SHOWN_FIELDS = 10;
 
 const NAME = 'ndjson';

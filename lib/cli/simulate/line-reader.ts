@@ -4,24 +4,24 @@ import { type Field, readCost, type ReadLine, reasons, type WantedFields } from 
 import { RequestKey } from './tracked-keys.js';
 import { StringDecoder } from 'node:string_decoder';
 
-/** The longest line to read. */
+/** Maximum length of a line to read. */
 export const MAX_LINE_LENGTH = 65_536;
 
-/** Splits bytes into lines. A line that is too long is never held as a whole: it is reported without its text. */
+/** Splits bytes into lines. The text of a line that is too long is neither kept nor passed on. */
 export class LineSplitter {
   private readonly decoder = new StringDecoder('utf8');
-  /** The beginning of a line that continues in the next chunk; empty for one that is too long. */
+  /** The beginning of a line that continues in the next chunk; empty if the line is too long. */
   private pending: string[] = [];
   private pendingLength = 0;
 
-  /** `onLine` gets no text for a line that is too long. */
+  /** `onLine` gets `undefined` for a line that is too long. */
   constructor(private readonly onLine: (text: string | undefined) => void) {}
 
   push(chunk: Buffer): void {
     this.cut(this.decoder.write(chunk));
   }
 
-  /** The last line may lack a line end. */
+  /** The last line may have no line end. */
   end(): void {
     this.cut(this.decoder.end());
     if (this.pendingLength > 0) this.flush();
@@ -55,7 +55,7 @@ export class LineSplitter {
     else this.line(line);
   }
 
-  /** A carriage return at the end does not count. */
+  /** A carriage return at the end doesn't count. */
   private get isTooLong(): boolean {
     return this.pendingLength > MAX_LINE_LENGTH + 1;
   }
@@ -66,14 +66,14 @@ export class LineSplitter {
   }
 }
 
-/** How to read the lines of a format. */
+/** The functions that read the lines of a format. */
 export interface LineParts<R> {
   readonly format: string;
   /** The parts of a line; `undefined` if it has another format. */
   readonly record: (line: string) => R | undefined;
   readonly time: (record: R) => number | undefined;
   readonly timeName: string;
-  /** In the order of the wanted keys. */
+  /** In the order of the requested keys. */
   readonly keys: readonly Field<R>[];
   readonly cost: Field<R> | undefined;
   /** The bytes of responses, if a limit counts them. */
@@ -82,16 +82,16 @@ export interface LineParts<R> {
   readonly filter: ((record: R) => boolean) | undefined;
 }
 
-/** How much of a long identity to show; with its hash it is longer than any short one. */
+/** Maximum length of an identity to display. With its hash, a cut identity is longer than any uncut one. */
 const SHOWN = 40;
-/** The most identities to remember. */
+/** Maximum number of identities to remember. */
 const MOST_REMEMBERED = 50_000;
 
-/** Identities in bounded memory; equal ones share one object. */
+/** Identities in limited memory. Equal ones share one object. */
 class Identities {
   private readonly known = new Map<string, RequestKey>();
 
-  /** A substring would keep the whole chunk of the log alive, so this makes a copy. */
+  /** Makes a copy, since a substring would keep the whole chunk of the log in memory. */
   of(identity: string): RequestKey {
     const known = this.known.get(identity);
     if (known !== undefined) return known;

@@ -6,26 +6,26 @@ import { LineSplitter, MAX_LINE_LENGTH } from './line-reader.js';
 import type { InputReport, SkippedLine } from './report.js';
 import { Heap } from '../../engine/util/heap.js';
 
-/** The most requests to hold back. */
+/** Maximum number of requests to hold back. */
 const MOST_HELD = 100_000;
 
-/** A request that came late, and its rank among requests of the same time: behind those that came in order. */
+/** A late request, and its rank among requests of the same time: after those that were in order. */
 interface Late {
   readonly request: LoggedRequest;
   readonly order: number;
 }
 
 /**
- * Puts requests in the order of their times. Each is held back until one comes that is later by the window, so requests that are
- * up to a window late find their place. Requests in order are simply queued.
+ * Sorts requests by time. Each request is held back until one arrives that is later by the window, so that requests up to a window late get
+ * their place. Requests in order are simply queued.
  */
 export class ReorderBuffer {
-  /** In order, from `head` on. */
+  /** The requests in order, from `head` on. */
   private queue: LoggedRequest[] = [];
   private head = 0;
   private readonly late = new Heap(precedes);
   private latest = -Infinity;
-  /** The number of requests that came late. */
+  /** The number of late requests. */
   lateCount = 0;
 
   constructor(
@@ -77,22 +77,22 @@ function precedes(one: Late, other: Late): boolean {
   return earlier < 0 || (earlier === 0 && one.order < other.order);
 }
 
-/** The format is detected from this many of the first lines, or this many characters of them. */
+/** The format is detected from this many lines at the start, or this many characters of them. */
 const SAMPLE_LINES = 100;
 const SAMPLE_CHARACTERS = 1_000_000;
-/** The most skipped lines to show, and the most characters of each. */
+/** Maximum number of skipped lines to display, and of characters of each. */
 const SHOWN_SKIPPED = 5;
 const SHOWN_CHARACTERS = 200;
 
-/** How to read a log. */
+/** The settings for reading a log. */
 export interface LogSettings {
   readonly format: string | undefined;
   readonly wanted: WantedFields;
-  /** How late a line may be and still be put in order, in microseconds. */
+  /** The maximum delay of a line that is still put in order, in microseconds. */
   readonly reorderWindow: number;
 }
 
-/** Reads a log chunk by chunk, and passes its requests on in the order of their times. */
+/** Reads a log in chunks, and passes its requests on in the order of their times. */
 export class LogInput {
   private lines = 0;
   private skipped = 0;
@@ -102,7 +102,7 @@ export class LogInput {
   private readonly reorder: ReorderBuffer;
   private format: string | undefined;
   private read: ReadLine | undefined;
-  /** The first lines, until the format is known. */
+  /** The first lines, until the format is detected. */
   private samples: { line: number; text: string }[] = [];
   private sampled = 0;
 
@@ -124,7 +124,7 @@ export class LogInput {
     this.reorder.end();
   }
 
-  /** A report on what was read. Throws `InputError` if there were no requests. */
+  /** The report about the input. Throws `InputError` if it contained no requests. */
   report(source: string, requests: number): InputReport {
     if (this.lines === 0) throw new InputError(cliMessages.emptyLog());
     if (requests === 0) {
@@ -157,7 +157,7 @@ export class LogInput {
     if (this.samples.length >= SAMPLE_LINES || this.sampled >= SAMPLE_CHARACTERS) this.begin();
   }
 
-  /** Detects the format, and reads the lines it was detected from. */
+  /** Detects the format, and reads the lines that were used for that. */
   private begin(): void {
     const { samples } = this;
     const { format, wanted } = this.settings;

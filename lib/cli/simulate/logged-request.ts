@@ -3,7 +3,7 @@ import { cliMessages } from '../../engine/errors/messages/cli.js';
 import { ipIdentity } from '../../app/key-resolvers/ip.js';
 import { UsageError } from '../command.js';
 
-/** Which requests of a log are simulated, by their paths and statuses. */
+/** The requests of a log to simulate, by path and status. */
 interface Filters {
   readonly path: RegExp | undefined;
   readonly status: RegExp | undefined;
@@ -11,7 +11,7 @@ interface Filters {
 
 const STATUS = /^[1-5](?:\d\d|xx)$/i;
 
-/** Reads the options `--path` and `--status`, each of which may be given several times. */
+/** Reads the options `--path` and `--status`, which may be repeated. */
 export function readFilters(paths: readonly string[], statuses: readonly string[]): Filters {
   for (const path of paths) {
     if (path === '') throw new UsageError(cliMessages.wrongOption('path', path, "a path, such as /login or '/api/*'"));
@@ -26,7 +26,7 @@ export function readFilters(paths: readonly string[], statuses: readonly string[
   };
 }
 
-/** Makes of fields what says whether a record is simulated. `field` is asked only for what filters need. */
+/** Returns a function that selects the records to simulate. `field` is only called for fields that the filters need. */
 export function filterOf<R>(
   { path, status }: Filters,
   field: (option: 'path' | 'status') => Field<R>,
@@ -46,12 +46,12 @@ function literal(text: string): string {
   return text.replaceAll(/[\\^$.*+?()[\]{}|/]/g, String.raw`\$&`);
 }
 
-/** Reads a field of a record: a text that is not empty, or `undefined`. */
+/** Reads a field of a record: a non-empty text, or `undefined`. */
 export type Field<R> = (record: R) => string | undefined;
 
 const TEMPLATE_PARTS = /\{([^{}]*)\}|([^{}]+)|[{}]/g;
 
-/** Reads keys: `ip` as an app does, `global` for all requests together, a field, or a template such as `{tenant}:{user.id}`. */
+/** Reads keys: `ip` as in an app, `global` for all requests together, a field, or a template such as `{tenant}:{user.id}`. */
 export function keyField<R>(key: string, field: (name: string) => Field<R>, address: () => Field<R>): Field<R> {
   if (key === 'global') return () => 'global';
   if (key === 'ip') {
@@ -77,7 +77,7 @@ export function keyField<R>(key: string, field: (name: string) => Field<R>, addr
 
 const TEMPLATE = 'a field, or a template with fields in braces such as {tenant}:{user}';
 
-/** Refuses an invalid key before anything is read. */
+/** Throws for an invalid key before anything is read. */
 export function assertKeySyntax(key: string): void {
   if (key === '') throw new UsageError(cliMessages.wrongOption('key', key, TEMPLATE));
   keyField(
@@ -96,7 +96,7 @@ export function readCost(text: string | undefined): number | undefined {
   return Number.isSafeInteger(cost) ? cost : undefined;
 }
 
-/** Why a line is not a request. */
+/** The reasons why a line isn't a request. */
 export const reasons = {
   tooLong: (most: number) => `is longer than ${most} characters`,
   notOfFormat: (format: string) => `is not of the format '${format}'`,
@@ -110,18 +110,18 @@ export const reasons = {
 export interface LoggedRequest {
   /** Whole microseconds since the epoch. */
   readonly time: number;
-  /** Its identity by each of the limits' keys. */
+  /** Its identity for each of the limits' keys. */
   readonly keys: readonly RequestKey[];
-  /** Units: a whole number >= 1. */
+  /** The cost in units: a whole number >= 1. */
   readonly cost: number;
   /** The bytes of its response, if a limit counts them. */
   readonly bytes?: number;
 }
 
-/** Reads a line: a request, the reason why it is not one, or nothing if it is filtered out. */
+/** Reads a line: a request, the reason why it isn't one, or nothing if it is filtered out. */
 export type ReadLine = (line: string) => LoggedRequest | string | undefined;
 
-/** What limits need of a line besides its time. */
+/** The data of a line that limits need in addition to its time. */
 export interface WantedFields {
   /** Each is `ip`, `global`, a field, or a template with fields in braces. */
   readonly keys: readonly string[];
@@ -135,8 +135,8 @@ export interface WantedFields {
 /** A format of log lines. */
 export interface LogFormat {
   readonly name: string;
-  /** Whether a line is of this format. */
+  /** Returns true if a line has this format. */
   matches(line: string): boolean;
-  /** Prepares to read lines. Throws `UsageError` if the format lacks a field; `samples` are the first lines. */
+  /** Creates a reader of lines. Throws `UsageError` if the format lacks a field; `samples` are the first lines. */
   reader(wanted: WantedFields, samples: readonly string[]): ReadLine;
 }

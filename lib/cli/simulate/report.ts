@@ -2,10 +2,10 @@ import type { Histogram } from './timeline.js';
 import type { SimulatedLimit } from './simulated-limit.js';
 import type { Simulation } from './simulation.js';
 
-/** The most keys to list. */
+/** Maximum number of keys to list. */
 const LISTED_KEYS = 10;
 
-/** How long requests wait, in milliseconds. */
+/** The waits of requests, in milliseconds. */
 export interface Waits {
   readonly count: number;
   readonly medianMs: number;
@@ -21,19 +21,19 @@ export interface LimitReport {
   readonly shadow: boolean;
   readonly quota: number;
   readonly refused: number;
-  /** Among them, the requests whose cost it can never allow. */
+  /** The number of these whose cost it can never allow. */
   readonly neverAllowed: number;
   readonly retryAfter: Waits;
-  /** How long it delays requests, if it does. */
+  /** The delays of requests, if it delays them. */
   readonly held?: Waits;
-  /** The period of its length in which one key was admitted most; `undefined` if none was. */
+  /** The period of its length in which one key was admitted the most units; `undefined` without any. */
   readonly worstStretch: {
     readonly lengthMs: number;
     readonly units: number;
     readonly key: string;
     readonly from: string;
     readonly to: string;
-    /** `false` if it may have been more. */
+    /** `false` if the real number may be higher. */
     readonly exact: boolean;
   } | null;
 }
@@ -69,7 +69,7 @@ export interface InputReport {
 /** The whole report of a simulation, also its JSON. */
 export interface Report {
   readonly input: InputReport & {
-    /** Among those out of order: too late to be put in order, so decided at the time of the request before. */
+    /** The number of those out of order that came too late to be sorted: they are decided at the time of the previous request. */
     readonly late: number;
   };
   readonly from: string;
@@ -82,7 +82,7 @@ export interface Report {
   readonly keys: {
     readonly seen: number;
     readonly forgotten: number;
-    /** Among them, keys whose counters still counted something: more may have been allowed than limits permit. */
+    /** The number of these whose counters were not empty: more requests may have been allowed than limits permit. */
     readonly forgottenCounting: number;
     readonly top: readonly KeyReport[];
   };
@@ -146,7 +146,7 @@ function limitReport(simulated: SimulatedLimit): LimitReport {
   };
 }
 
-/** The keys that were refused most often; ties go to those with more requests. */
+/** The keys with the most rejections; ties go to those with more requests. */
 function topKeys({ keys, limits }: Simulation): KeyReport[] {
   const top = [];
   for (const key of keys.values()) {

@@ -19,17 +19,17 @@ import { showProblem } from '../../app/policy/problems.js';
 import { isPolicyPath } from '../../app/policy/read-text.js';
 import { algorithmOptions } from '../../app/rules/common-options.js';
 
-/** Keys of limits that are fields of logs, too. */
+/** Keys of limits that are also fields of logs. */
 const FIELDS = ['ip', 'user', 'global'];
 
-/** A limit of a policy, with what the report calls it. */
+/** A limit of a policy, with its name in the report. */
 interface PolicyLimitSpec extends LimitSpec {
   readonly spec: string;
   /** How the bytes of responses are charged, if they are. */
   readonly measure?: Measure | undefined;
 }
 
-/** The limits of a policy file that can be simulated: those with an algorithm that are neither off nor `concurrency`. */
+/** The limits of a policy file that can be simulated: those with an algorithm, except `concurrency` limits and limits that are off. */
 async function policyLimits(path: string): Promise<PolicyLimitSpec[]> {
   if (!isPolicyPath(path)) throw new UsageError(cliMessages.noPolicyFile(path));
   const reading = await new FilePolicySource(path).read();
@@ -85,7 +85,7 @@ const OF_GENERATED = ['for', 'seed', 'keys'];
 
 const MAX_KEYS = 100_000;
 const REORDER = '10s';
-/** The most requests to generate, on average. */
+/** Maximum average number of requests to generate. */
 const MOST_GENERATED = 1e9;
 
 /** The settings of a command line. */
@@ -112,7 +112,7 @@ interface GeneratedInput {
   readonly generated: Generated;
 }
 
-/** Reads a command line. Throws `UsageError` or `RateLimitConfigError` before anything is read. */
+/** Reads a command line. Throws `UsageError` or `RateLimitConfigError` before the log is read. */
 export async function readSettings(read: ReadArguments): Promise<SimulateSettings> {
   const { values, lists, switches } = read;
   const specs = lists.get('limit') ?? [];
@@ -160,7 +160,7 @@ function inputOf(read: ReadArguments, keys: readonly string[], bytes: boolean): 
   if (path === undefined || path === '') throw new UsageError(cliMessages.noInput());
   refuseOptions(read, OF_GENERATED, "'--generate'");
   const format = values.get('format');
-  // Reports a wrong name before anything is read.
+  // Reports an invalid name before the log is read.
   if (format !== undefined) formatNamed(format);
   const filters = readFilters(lists.get('path') ?? [], lists.get('status') ?? []);
   const wanted = { keys, cost: values.get('cost'), bytes, time: values.get('time'), filters };

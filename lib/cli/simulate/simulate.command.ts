@@ -14,19 +14,19 @@ import { type InputReport, reportOf } from './report.js';
 import { readSettings, SIMULATE_OPTIONS, type SimulateSettings } from './settings.js';
 import { Simulation } from './simulation.js';
 
-/** Nothing is shown of what is over sooner. */
+/** Progress is only displayed after this time. */
 const AFTER_MS = 500;
 const EVERY_MS = 200;
 const CLEARED = '\r\u001B[K';
 
-/** One line on a terminal about how much of the input has been read. */
+/** A line on a terminal that displays how much of the input has been read. */
 export class Progress {
   private readonly began: number;
   private last = -Infinity;
   private read = 0;
   private isShown = false;
 
-  /** @param total the bytes of the input; `undefined` if it ends nobody knows when */
+  /** @param total the bytes of the input; `undefined` if unknown */
   constructor(
     private readonly stream: Writable & { readonly isTTY?: boolean },
     private readonly total: number | undefined,
@@ -139,7 +139,7 @@ async function* chunks(stream: Readable, path: string): AsyncGenerator<Buffer> {
   }
 }
 
-/** Reports, before the log is read, that a chart cannot be written, or would overwrite the log. */
+/** Checks before reading the log that a chart can be written, and that it wouldn't overwrite the log. */
 async function assertWritable(path: string, input: SimulateSettings['input']): Promise<void> {
   const target = await realpath(path).catch(() => undefined);
   if (target !== undefined && input.kind === 'log') {

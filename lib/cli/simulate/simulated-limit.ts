@@ -8,23 +8,23 @@ import { decisionOf, toMs } from '../../storage/stores/memory/evaluation.js';
 import { AdmittedUnits } from './admitted-units.js';
 
 /**
- * One limit's counter for one identity. It decides like `MemoryStore`, with the same functions. But it is found through its key,
- * not through a text made for each check, and its clock never goes back.
+ * One limit's counter for one identity. It decides like `MemoryStore`, with the same functions. But it is found through its key, not
+ * through a text created for each check, and its clock never goes back.
  */
 export class SimulatedCounter {
-  /** What it has admitted recently. */
+  /** The units that it has admitted recently. */
   readonly admitted = new AdmittedUnits();
   private stored: State | undefined;
-  /** The last block, while any of it counts. */
+  /** The last block, as long as it still matters. */
   private block: Block | undefined;
   /** The state for the current check. */
   private state!: State;
-  /** Whether the units of the current check fit. */
+  /** True if the units of the current check fit. */
   isAllowed = false;
 
   constructor(private readonly limit: CompiledLimit) {}
 
-  /** Finds out whether units fit. */
+  /** Returns true if units fit. */
   look(cost: number, now: number): boolean {
     const { algorithm, parameters, quota } = this.limit;
     this.state = algorithm.open(parameters, this.stored, now);
@@ -33,7 +33,7 @@ export class SimulatedCounter {
     return this.isAllowed;
   }
 
-  /** Charges units that fit. Returns for how many milliseconds the request is delayed. */
+  /** Charges units that fit. Returns the delay of the request in milliseconds. */
   charge(cost: number): number {
     if (cost === 0) return 0;
     const { algorithm, parameters } = this.limit;
@@ -65,7 +65,7 @@ export class SimulatedCounter {
     const { algorithm, parameters, quota } = limit;
     let retryAfterMs = 0;
     let isChanged = state.migrated && cost > 0;
-    // A request of 0 units begins no block.
+    // A cost of 0 begins no block.
     if (!this.isAllowed && ((limit.blockFor > 0 && cost > 0) || this.isBlocked)) {
       const view = this.view(cost);
       if (view.block === undefined) {
@@ -81,7 +81,7 @@ export class SimulatedCounter {
     return retryAfterMs;
   }
 
-  /** Whether it differs from a fresh counter. */
+  /** Returns true if it isn't empty. */
   isCounting(now: number): boolean {
     const { algorithm, parameters } = this.limit;
     if (this.block !== undefined && endOf(this.limit, this.block) > now) return true;
@@ -90,7 +90,7 @@ export class SimulatedCounter {
     );
   }
 
-  /** The bytes of its lists, by estimate. */
+  /** The estimated bytes of its lists. */
   get listedBytes(): number {
     return this.stored === undefined ? 0 : (this.limit.algorithm.bytes?.(this.stored) ?? 0);
   }
@@ -120,23 +120,23 @@ interface RequestUnits {
 interface Stretch {
   units: number;
   identity: string;
-  /** The first and the last of its units, in microseconds. */
+  /** The time of its first and of its last units, in microseconds. */
   from: number;
   to: number;
 }
 
-/** A limit, and its results. */
+/** A limit and its results. */
 export class SimulatedLimit {
-  /** The requests that it refused. */
+  /** The number of requests that it rejected. */
   refused = 0;
-  /** Among them, those whose cost it can never allow. */
+  /** The number of those that it can never allow because of their cost. */
   never = 0;
-  /** The waits reported to the others. */
+  /** The waits that it reported for the others. */
   readonly waits = new Histogram();
-  /** How long it delays requests. */
+  /** The delays of requests. */
   readonly delays = new Histogram();
   worst: Stretch | undefined;
-  /** Whether the worst period is exact; otherwise at least as much was admitted. */
+  /** True if the worst period is exact; otherwise, it is a lower bound. */
   isExact = true;
   private length: number | undefined;
 
@@ -144,9 +144,9 @@ export class SimulatedLimit {
     readonly limit: CompiledLimit,
     /** As written on the command line. */
     readonly spec: string,
-    /** The index of the key that it counts by, among those of a request. */
+    /** The index of its key among those of a request. */
     readonly source: number,
-    /** The index of this limit, among those of that key. */
+    /** The index of this limit among those with that key. */
     readonly place: number,
     /** How it charges the bytes of responses, if it does. */
     private readonly measure?: Measure,

@@ -4,8 +4,8 @@ import type { SimulatedLimit } from './simulated-limit.js';
 import { type TrackedKey, TrackedKeys } from './tracked-keys.js';
 
 /**
- * Decides requests as an app that counts in process does, with the same algorithms, on a clock that moves to the time of each:
- * one atomic check of all limits, allowed by all or charged to none.
+ * Decides requests like an app that counts in process, with the same algorithms, on a clock that moves to the time of each request. Each
+ * check of all limits is atomic: all allow it and are charged, or none is.
  */
 export class Simulation {
   /** In microseconds; it never goes back. */
@@ -16,10 +16,10 @@ export class Simulation {
   refused = 0;
   /** Requests with a time before the clock's. */
   late = 0;
-  /** Keys that were evicted, and those of them that still counted something. */
+  /** The number of evicted keys, and how many of these had non-empty counters. */
   evicted = 0;
   evictedCounting = 0;
-  /** The waits of refused requests: the longest that any limit reported. */
+  /** The waits of rejected requests: the longest that any limit reported. */
   readonly waits = new Histogram();
   readonly timeline = new Timeline();
   readonly keys: TrackedKeys;

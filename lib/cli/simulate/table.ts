@@ -11,17 +11,17 @@ type Screen = Writable & {
   getColorDepth?(environment?: object): number;
 };
 
-/** How text looks on a stream. */
+/** The format of text on a stream. */
 interface Look {
-  /** The most characters of a line. */
+  /** Maximum number of characters per line. */
   readonly width: number;
   paint(style: 'bold' | 'green' | 'red', text: string): string;
 }
 
-/** No colours, and lines of any length: for files and pipes. */
+/** Without colors and with lines of any length, for files and pipes. */
 const PLAIN: Look = { width: Infinity, paint: (_, text) => text };
 
-/** The look of a stream: of a terminal, or as `COLUMNS`, `NO_COLOR` and `FORCE_COLOR` say. */
+/** The format of a stream: that of a terminal, or as set by `COLUMNS`, `NO_COLOR` and `FORCE_COLOR`. */
 export function lookOf(stream: Screen, environment: NodeJS.ProcessEnv): Look {
   const columns = Number(environment['COLUMNS'] ?? (stream.isTTY === true ? stream.columns : NaN));
   const width = Number.isInteger(columns) && columns > 0 ? columns : Infinity;
@@ -60,7 +60,7 @@ export function tableOf(report: Report, look: Look = PLAIN): string {
     .join('\n\n')}\n`;
 }
 
-/** The lines of a table, the first ones in styles. */
+/** The lines of a table. The first ones have styles. */
 function painted(styles: readonly (Parameters<Look['paint']>[0] | undefined)[], look: Look, lines: string[]): string[] {
   return lines.map((line, index) => {
     const style = styles[index];
@@ -68,7 +68,7 @@ function painted(styles: readonly (Parameters<Look['paint']>[0] | undefined)[], 
   });
 }
 
-/** One line a limit. If that is too wide, what it admitted most stands below. */
+/** One line per limit. If the lines would be too wide, the period with the most units is below. */
 function limitsOf({ limits, requests }: Report, { width }: Look): string[] {
   const rows = limits.map((limit) => [
     printable(limit.name) + (limit.shadow ? ' (shadow)' : ''),
@@ -98,7 +98,7 @@ function worstOf({ worstStretch: worst }: LimitReport): string {
 
 function keysOf({ keys: { top }, limits }: Report, { width }: Look): string[] {
   if (top.length === 0) return [];
-  // A limit with another key refuses none of these.
+  // Limits with another key can't reject these.
   const names = limits.map(({ name }) => name);
   const rows = top.map(({ key, allowed, refused, refusedBy }) => [
     printable(key),
@@ -112,11 +112,11 @@ function keysOf({ keys: { top }, limits }: Report, { width }: Look): string[] {
   ]);
   const table = [['refused most', 'requests', 'refused', '', ...names.map((name) => `by ${printable(name)}`)], ...rows];
   const wide = columns(table);
-  // Which limit refused is told in JSON, too.
+  // JSON output also contains the limit that rejected.
   return wide.every((line) => line.length <= width) ? wide : columns(table.map((row) => row.slice(0, 4)));
 }
 
-/** Notes on why the figures mean less, or something else, than they seem to. */
+/** Notes that explain why figures are less meaningful than they seem. */
 function notesOf({ input, keys, limits }: Report): string[] {
   const notes: string[] = [];
   const { skipped, outOfOrder, late, filtered } = input;

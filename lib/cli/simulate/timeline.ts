@@ -14,7 +14,7 @@ export class Histogram {
     if (ms > this.max) this.max = ms;
   }
 
-  /** The smallest wait that this share of all waits does not exceed; 0 if there are none. */
+  /** The shortest wait that this share of all waits doesn't exceed; 0 if there are none. */
   quantile(share: number): number {
     let left = Math.ceil(share * this.count);
     for (const [index, count] of [...this.counts].toSorted(([one], [other]) => one - other)) {
@@ -54,10 +54,10 @@ const STEPS = [
   [MINUTE, 5 * MINUTE, 10 * MINUTE, 30 * MINUTE, HOUR, 6 * HOUR, 12 * HOUR],
   [DAY, 7 * DAY, 28 * DAY, 364 * DAY],
 ].flat();
-/** The most steps; beyond that they get longer. */
+/** Maximum number of steps; beyond that they get longer. */
 const MOST_STEPS = 600;
 
-/** Allowed and refused requests over time, in steps that get longer as time goes on. */
+/** Allowed and rejected requests over time, in steps that get longer as the simulation goes on. */
 export class Timeline {
   private step = 0;
   /** The number of the first step: its start / its length. */

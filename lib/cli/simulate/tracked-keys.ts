@@ -6,21 +6,21 @@ import { SimulatedCounter } from './simulated-limit.js';
 const KEY_BYTES = 400;
 const COUNTER_BYTES = 600;
 const NUMBER_BYTES = 8;
-/** The most memory that all of them may take, approximately. */
+/** Maximum memory of all keys, approximately. */
 const MOST_BYTES = 600_000_000;
 
 /** One identity of one of the keys, and the results of its requests. */
 export class TrackedKey extends Kept {
   allowed = 0;
   refused = 0;
-  /** How many each limit of this key has refused. */
+  /** The number of requests that each limit of this key has rejected. */
   readonly refusedBy: number[];
   /** The counters of the limits that use this key. */
   counters: readonly SimulatedCounter[];
 
   constructor(
     id: string,
-    /** The index of the key, among those of a request. */
+    /** The index of the key among those of a request. */
     readonly source: number,
     readonly identity: string,
     limits: readonly CompiledLimit[],
@@ -30,7 +30,7 @@ export class TrackedKey extends Kept {
     this.counters = limits.map((limit) => new SimulatedCounter(limit));
   }
 
-  /** The bytes it takes, by estimate. */
+  /** The estimated bytes that it takes. */
   get memory(): number {
     let bytes = KEY_BYTES;
     for (const counter of this.counters) {
@@ -40,18 +40,18 @@ export class TrackedKey extends Kept {
   }
 }
 
-/** An identity of requests: requests share one object, so that its data is found at once. */
+/** An identity of requests. Requests with the same identity share one object, which gives quick access to its data. */
 export class RequestKey {
-  /** What was found last time; it may have been evicted since. */
+  /** The result of the last lookup, which may have been evicted since. */
   tracked: TrackedKey | undefined;
 
   constructor(readonly identity: string) {}
 }
 
-/** The identities known to the simulation, bounded: the least recently used one is evicted first. */
+/** The identities of the simulation, in limited memory: the least recently used one is evicted first. */
 export class TrackedKeys {
   private readonly keys: BoundedMap<TrackedKey>;
-  /** The number seen; one that was evicted and came again counts twice. */
+  /** The number of identities; one that was evicted and came again counts twice. */
   seen = 0;
 
   constructor(
@@ -69,7 +69,7 @@ export class TrackedKeys {
     return key.tracked;
   }
 
-  /** Notes that a key was used, and may have grown. */
+  /** Records that a key was used, and may have grown. */
   used(tracked: TrackedKey): void {
     this.keys.put(tracked, tracked.memory, false);
   }

@@ -6,31 +6,31 @@ import type { Incident, IncidentKind } from '../api.js';
 import { duration } from '../../engine/util/figures.js';
 import { incidentText } from '../incident-text.js';
 
-/** An incident that began or ended, as `alerts` reports it. */
+/** The beginning or the end of an incident, as passed to `alerts`. */
 export interface ConsoleAlert {
-  /** Whether it began or is over. */
+  /** `'began'`, or `'ended'` when the incident is over. */
   state: 'began' | 'ended';
-  /** Identifies the incident: the same for its begin and its end. */
+  /** Identifies the incident: both of its alerts have the same id. */
   id: string;
-  /** What kind of incident it is. */
+  /** The kind of the incident. */
   kind: IncidentKind;
-  /** How bad it is. */
+  /** The severity of the incident. */
   severity: 'critical' | 'warning';
-  /** The name of the limit, if the incident is of one. */
+  /** The name of the limit, for an incident of one limit. */
   limit?: string;
-  /** What happened, as one sentence. It names no client. */
+  /** A sentence that describes the incident. It contains no client. */
   text: string;
-  /** When it began, in milliseconds since the epoch by the clock of Redis. */
+  /** When it began, in milliseconds since the epoch on the clock of Redis. */
   since: number;
-  /** When this was found. */
+  /** When the alert was created, in milliseconds since the epoch. */
   at: number;
-  /** Where the console shows it, if `alerts.link` is given. */
+  /** Link to the incident in the console; absent without `alerts.link`. */
   link?: string;
-  /** The `prefix` of the app: says which app it is. */
+  /** The `prefix` of the app, to distinguish several apps. */
   prefix: string;
 }
 
-/** The report of an incident that began. */
+/** Creates the alert for an incident that began. */
 export function begun(incident: Incident, at: number, prefix: string, link: string | undefined): ConsoleAlert {
   const { id, kind, severity, since } = incident;
   const limit = 'limit' in incident ? incident.limit : undefined;
@@ -48,7 +48,7 @@ export function begun(incident: Incident, at: number, prefix: string, link: stri
   };
 }
 
-/** The report that it is over. */
+/** Creates the alert for the end of an incident. */
 export function ended(alert: ConsoleAlert, at: number): ConsoleAlert {
   const what = alert.limit ?? WHAT[alert.kind];
   return { ...alert, state: 'ended', at, text: `Over after ${duration(Math.max(0, at - alert.since))}: ${what}.` };
@@ -64,39 +64,39 @@ const WHAT: Readonly<Record<IncidentKind, string>> = {
   lost: 'a lost instance',
 };
 
-/** The body that a webhook gets. */
+/** The format of a webhook's body. */
 export type AlertFormat = 'json' | 'slack' | 'pagerduty';
 
-/** Reports incidents while nobody looks at the console. */
+/** Reports incidents even if nobody views the console. */
 export interface ConsoleAlerts {
   /**
-   * Where alerts go: the `http:` or `https:` URL of a webhook, or a function. Each alert is reported by one of the instances. One that
-   * is not taken within 5 seconds is reported again while its incident lasts.
+   * The recipient: the `http:` or `https:` URL of a webhook, or a function. One of the instances sends each alert. If it isn't accepted
+   * within 5 seconds, it is sent again while the incident lasts.
    */
   to: string | ((alert: ConsoleAlert) => unknown);
   /**
-   * The body that the webhook gets: the `ConsoleAlert` itself (`'json'`), a message of Slack, which Mattermost and others read, too
-   * (`'slack'`), or an event of PagerDuty's Events API v2 (`'pagerduty'`), which ends the alert by itself.
-   * @default by the host of the URL: `'slack'` for `hooks.slack.com`, `'pagerduty'` for `events.pagerduty.com`, else `'json'`
+   * The format of the webhook's body: the `ConsoleAlert` itself (`'json'`), a message for Slack, Mattermost and others (`'slack'`), or an
+   * event of PagerDuty's Events API v2 (`'pagerduty'`), which also resolves the alert when the incident ends.
+   * @default depends on the host of the URL: `'slack'` for `hooks.slack.com`, `'pagerduty'` for `events.pagerduty.com`, otherwise `'json'`
    */
   format?: AlertFormat;
-  /** The integration key of PagerDuty, which needs one. */
+  /** The integration key of PagerDuty; required for `'pagerduty'`. */
   routingKey?: string;
   /**
-   * The kinds of incidents that are reported.
+   * The kinds of incidents to report.
    * @default ['refused', 'fallback', 'adaptive']
    */
   kinds?: readonly IncidentKind[];
   /**
-   * The share of its decisions that a limit refuses before it is reported, from 0.05 to 1.
+   * The minimum share of rejected decisions for reporting a limit: 0.05 to 1.
    * @default 0.25
    */
   refusedShare?: number;
-  /** The address of the console as users open it, such as `'https://api.example.com/ops/limits'`: alerts link to what they report. */
+  /** The URL of the console as users open it, such as `'https://api.example.com/ops/limits'`. Alerts link to the incident there. */
   link?: string;
 }
 
-/** The alerts, read and validated. */
+/** The validated alerts. */
 export interface ReadAlerts {
   readonly to: string | ((alert: ConsoleAlert) => unknown);
   readonly format: AlertFormat;
@@ -142,7 +142,7 @@ export function readAlerts(written: unknown, at: string): ReadAlerts | undefined
         : messages.wrongOption(location, option, got, expected),
     );
   const url = typeof to === 'string' ? webUrl(to) : undefined;
-  // It may hold a secret, which no message should repeat.
+  // The URL may contain a secret, which no message should repeat.
   const shown = typeof to === 'string' ? '…' : to;
   if (url === undefined && typeof to !== 'function') {
     throw wrong('to', shown, 'the http: or https: URL of a webhook, or a function of the alert');

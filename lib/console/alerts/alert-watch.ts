@@ -6,18 +6,18 @@ import type { Incident, Incidents } from '../api.js';
 import type { ConsoleRedis } from '../telemetry/console-redis.js';
 import { begun, type ConsoleAlert, ended, type ReadAlerts } from './alert-options.js';
 
-/** How often an instance looks for incidents. */
+/** How often an instance checks for incidents. */
 const LOOK_MS = 5000;
-/** How long one instance looks for all of them: longer than all that it sends at once may take. */
+/** How long one instance checks for all of them: longer than all of its requests at a time may take. */
 const TURN_MS = 15_000;
-/** How long `close` waits for what is being sent before it ends that, and then for what is being stored. */
+/** How long `close` waits for pending requests before it aborts them, and then for pending writes. */
 const GRACE_MS = 500;
 const REST_MS = 300;
 /** An incident that was not found for this long is over. */
 const OVER_MS = 60_000;
-/** The most incidents that are remembered: more than there can be at a time. */
+/** Maximum number of incidents to remember: more than there can be at a time. */
 const MOST = 100;
-/** How long what was reported is kept on Redis. */
+/** How long reported incidents are kept on Redis. */
 const KEPT_SECONDS = 7 * 86_400;
 
 /** An incident that was reported. */
@@ -29,15 +29,15 @@ interface Reported {
 }
 
 /**
- * Looks for incidents while nobody views the console, and reports their begin and end: one instance does so for all. While Redis does
- * not answer, each instance reports what it sees itself.
+ * Checks for incidents while nobody views the console, and reports when they begin and end. One instance does this for all. While Redis is
+ * unavailable, each instance reports the incidents that it detects.
  */
 export class AlertWatch {
   private readonly reported = new Map<string, Reported>();
   private timer: NodeJS.Timeout | undefined;
   private looking: Promise<void> | undefined;
   private readonly closing = new AbortController();
-  /** Whether this instance looked for all the last time. */
+  /** True if this instance was responsible at the last check. */
   private isFirst = false;
   private warned: string | undefined;
   private isClosed = false;
@@ -58,7 +58,7 @@ export class AlertWatch {
     }, LOOK_MS).unref();
   }
 
-  /** Lets another instance look, after at most a second: what is not reported by then is left to it. Never rejects. */
+  /** Lets another instance take over after at most a second, including alerts that were not sent by then. Never rejects. */
   async close(): Promise<void> {
     this.isClosed = true;
     clearTimeout(this.timer);
@@ -67,7 +67,7 @@ export class AlertWatch {
     await waitAtMost(this.looking?.then(() => this.endTurn()) ?? this.endTurn(), REST_MS);
   }
 
-  /** Looks once. Never rejects. */
+  /** Checks once. Never rejects. */
   async look(): Promise<void> {
     const isShared = await this.takeTurn().catch(() => undefined);
     if (isShared === false) return;
@@ -102,9 +102,9 @@ export class AlertWatch {
       .map((incident) => begun(incident, at, prefix, options.link));
     const over = [...reported.values()].filter(({ lastAt }) => at - lastAt >= OVER_MS);
     const isEmpty = began.length === 0 && over.length === 0;
-    // Another instance may look for all by now.
+    // Another instance may be responsible by now.
     if (isEmpty || this.isClosed || (isShared && !(await this.keepTurn()))) return;
-    // All at once, so that they are taken, or not, within one deadline: this instance has its turn until then.
+    // Sent all at once, so that one deadline applies to them. This instance is responsible until then.
     const sent = await Promise.all([
       ...began.map((alert) => this.send(alert, () => this.remember({ alert, lastAt: at, isStored: isShared }))),
       ...over.map(({ alert, isStored }) => this.send(ended(alert, at), () => this.forget(alert, isStored))),
@@ -114,7 +114,7 @@ export class AlertWatch {
     else if (!this.closing.signal.aborted) this.warn(failure);
   }
 
-  /** Sends an alert, and notes that it was taken. Resolves to why it was not. */
+  /** Sends an alert, and records that it was accepted. Resolves to the reason if it was not. */
   private async send(alert: ConsoleAlert, taken: () => Promise<void>): Promise<string | undefined> {
     try {
       await this.deliver(alert, this.options, this.closing.signal);
@@ -141,12 +141,12 @@ export class AlertWatch {
     if (isStored) await this.write([['hdel', this.redis!.keys.alerts, id]]);
   }
 
-  /** What cannot be written is remembered in this process alone. */
+  /** Alerts that can't be written are remembered only in this process. */
   private async write(commands: Parameters<ConsoleRedis['run']>[0]): Promise<void> {
     await this.redis!.run(commands).catch(() => undefined);
   }
 
-  /** Whether this instance looks for all; rejects if Redis does not say. In process there is only this one. */
+  /** Resolves to true if this instance is responsible. Rejects if Redis doesn't answer. Without Redis, there is only this instance. */
   private async takeTurn(): Promise<boolean | undefined> {
     const { redis, self } = this;
     if (redis === undefined) return undefined;
@@ -167,7 +167,7 @@ export class AlertWatch {
     return true;
   }
 
-  /** Extends the turn. Resolves to whether this instance still has it. */
+  /** Extends this instance's turn. Resolves to true if it is still responsible. */
   private async keepTurn(): Promise<boolean> {
     const { redis, self } = this;
     const { alerting } = redis!.keys;
@@ -182,10 +182,10 @@ export class AlertWatch {
     if (this.isFirst && redis !== undefined) await redis.run([['del', redis.keys.alerting]]).catch(() => undefined);
   }
 
-  /** Goes on with what other instances have reported; what this one reported alone is among it, or stays. */
+  /** Continues with the alerts of other instances. Alerts that only this instance has sent are among them, or are kept. */
   private takeOver(stored: Readonly<Record<string, string>>): void {
     for (const [id, { isStored }] of this.reported) {
-      // Another instance has reported its end.
+      // Another instance has reported the end.
       if (isStored && !Object.hasOwn(stored, id)) this.reported.delete(id);
     }
     for (const [id, text] of Object.entries(stored)) {
@@ -201,7 +201,7 @@ export class AlertWatch {
   }
 }
 
-/** Waits for a promise that never rejects, and goes on without it when the time is up. */
+/** Waits for a promise that never rejects, but at most this long. */
 function waitAtMost(promise: Promise<void> | undefined, ms: number): Promise<void> {
   return withDeadline(promise ?? Promise.resolve(), ms).catch(() => undefined);
 }

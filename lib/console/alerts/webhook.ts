@@ -3,7 +3,7 @@ import type { ConsoleAlert, ReadAlerts } from './alert-options.js';
 /** How long a webhook or a function may take. */
 const TIMEOUT_MS = 5000;
 
-/** Hands an alert on. Rejects if it is not taken in time, or before the console closes. */
+/** Sends an alert. Rejects if it isn't accepted in time, or before the console closes. */
 export async function deliver(
   alert: ConsoleAlert,
   { to, format, routingKey }: ReadAlerts,
@@ -11,7 +11,7 @@ export async function deliver(
 ): Promise<void> {
   closing.throwIfAborted();
   if (typeof to === 'function') {
-    // One that throws at once rejects like any other.
+    // A function that throws synchronously is handled like one that rejects.
     await inTime(async () => to(alert), closing);
     return;
   }
@@ -20,14 +20,14 @@ export async function deliver(
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(bodyOf(alert, format, routingKey)),
     signal: AbortSignal.any([AbortSignal.timeout(TIMEOUT_MS), closing]),
-    // A webhook that has moved is not one that was configured.
+    // A redirect would lead to a URL that was not configured.
     redirect: 'error',
   });
   await response.body?.cancel();
   if (!response.ok) throw new Error(`the webhook answered ${response.status}`);
 }
 
-/** Rejects if a call takes too long. Nothing of the time is left behind. */
+/** Rejects if a call takes too long. Leaves no timer behind. */
 async function inTime(call: () => Promise<unknown>, closing: AbortSignal): Promise<void> {
   const ends = new AbortController();
   let timer: NodeJS.Timeout | undefined;

@@ -8,7 +8,7 @@ import type { OverrideInfo } from './lookup.js';
 export interface RateInfo {
   limit: string;
   algo: AlgorithmOptions['algo'];
-  /** The algorithm options that can be changed, such as `rate`, `interval`, `burst`. */
+  /** The options of the algorithm that can be changed, such as `rate`, `interval`, `burst`. */
   patchable: string[];
   configured: { rate: string; options: AlgorithmOptions; mode: LimitMode };
   current: { rate: string; options: AlgorithmOptions; source: OverrideSource; override?: OverrideInfo };
@@ -16,64 +16,64 @@ export interface RateInfo {
   candidate: CandidateInfo | null;
 }
 
-/** A second version of a limit, counted beside it. */
+/** A second version of a limit that is also counted. */
 export interface CandidateInfo {
   rate: string;
   options: AlgorithmOptions;
-  /** What the candidate would have refused in the last hour, beside what the limit has refused. */
+  /** Decisions and rejections in the last hour: of the limit and of its candidate. */
   lastHour: { decisions: number; refused: number; candidateAsked: number; candidateRefused: number };
 }
 
-/** Response of `GET api/rates?limit=`: of one limit, or of all. */
+/** Response of `GET api/rates?limit=`, for one limit or for all. */
 export interface Rates {
   rates: RateInfo[];
-  /** The newest change, 0 before the first one; `api/rollback` takes an earlier version. `null` if it could not be read. */
+  /** The newest change, 0 before the first one; `api/rollback` accepts an earlier version. `null` if it could not be read. */
   version: number | null;
-  /** Why they could not be read: then these are the ones by which this instance decides. */
+  /** The reason why rates could not be read. The response then has the ones that this instance uses. */
   problem?: string;
 }
 
-/** Response of changes that are not about a key. */
+/** Response of changes that don't concern a key. */
 export interface Changed {
-  /** Whether anything was changed: `false` if there was nothing to clear or undo. */
+  /** `false` if there was nothing to clear or undo. */
   changed: boolean;
-  /** The number of the change, which `api/undo` takes; absent if it is not known. */
+  /** The number of the change for `api/undo`; absent if unknown. */
   version?: number;
-  /** The values before and after, as text; absent if they are not known. */
+  /** The values before and after, as text; absent if unknown. */
   before?: string;
   after?: string;
   warning?: string;
 }
 
-/** A line of the log of changes. */
+/** An entry in the log of changes. */
 export interface ChangeInfo {
-  /** When, in milliseconds since the epoch by the Redis server's clock. */
+  /** When it was made, in milliseconds since the epoch on the Redis server's clock. */
   at: number;
-  /** What was done. */
+  /** The action. */
   action: 'rate' | 'mode' | 'list' | 'rollback' | 'block' | 'unblock' | 'reset' | 'refund' | 'penalize';
   /** `null` for all limits. */
   limit: string | null;
-  /** Who was changed: an identity (a hash unless `identities: 'plain'`), a pattern, or a network; `null` for all. */
+  /** The key that was changed: an identity (a hash unless `identities: 'plain'`), a pattern, or a network; `null` for all. */
   key: string | null;
   by?: string;
   reason?: string;
-  /** The number of a change of rates, modes or lists, to which one can roll back; `null` for a change of a key's counter. */
+  /** The number of a change of rates, modes or lists, for rollbacks; `null` for a change of a key's counter. */
   version: number | null;
   rollbackTo?: number;
-  /** The value before and after, as text; for a change of a counter, `after` has its `duration` or `units`. */
+  /** The value before and after, as text. For a change of a counter, `after` has its `duration` or `units`. */
   before?: string;
   after?: string;
 }
 
-/** What a change does to one thing. */
+/** The effect of a change on one setting. */
 export type Difference = Pick<ChangeInfo, 'action' | 'limit' | 'key' | 'before' | 'after'>;
 
 /** Response of `GET api/rollback?version=`. */
 export interface RollbackPreview {
   version: number;
-  /** The newest change; `api/rollback` takes it, and is refused if there is a newer one by then. */
+  /** The newest change, for `api/rollback`, which is rejected if there is a newer one by then. */
   newest: number;
-  /** What the rollback changes: each thing once, with what holds now as `before`. */
+  /** The changes of the rollback: each setting once, with its current value as `before`. */
   undone: Difference[];
 }
 
@@ -89,7 +89,7 @@ export interface LookupBody {
   identity: string;
 }
 
-/** The members that all bodies of changes have. */
+/** The fields in the bodies of all changes. */
 export interface ReasonedBody {
   /** 1 to 200 characters on one line. */
   reason: string;
@@ -98,9 +98,9 @@ export interface ReasonedBody {
 /** Body of `POST api/keys/unblock` and `api/keys/reset`, and of `api/keys/clear-override`. */
 export interface KeyBody extends ReasonedBody {
   limit: string;
-  /** The key; or else its `id`. */
+  /** The key; or use `id`. */
   identity?: string;
-  /** The hash of a key that was counted lately, as top keys show it. */
+  /** The hash of a recently counted key, as shown in the top keys. */
   id?: string;
 }
 
@@ -133,7 +133,7 @@ export interface ListBody extends ReasonedBody {
   expiresIn?: string | number;
 }
 
-/** Body of `POST api/lists/remove`: the `id` of an entry, or who it names. */
+/** Body of `POST api/lists/remove`: the `id` of an entry, or its identity or address. */
 export interface UnlistBody extends ReasonedBody {
   id?: string;
   identity?: string;
@@ -160,14 +160,14 @@ export interface ModeBody extends LimitBody {
 
 /** Body of `POST api/rollback`. */
 export interface RollbackBody extends ReasonedBody {
-  /** The version to return to: later changes are undone. */
+  /** The version to return to. Later changes are undone. */
   version: number;
-  /** The newest version for which the user knows what is undone; a newer one refuses the request. */
+  /** The newest version that the user has seen. If there is a newer one, the request is rejected. */
   newest?: number;
 }
 
 /** Body of `POST api/undo`. */
 export interface UndoBody extends ReasonedBody {
-  /** The change to undo, alone. */
+  /** The only change to undo. */
   version: number;
 }

@@ -1,10 +1,10 @@
-/** The instances whose counts an answer contains. */
+/** The instances whose counts are included in a response. */
 export interface Coverage {
   /** The ids of the running instances. */
   instances: string[];
-  /** The number of ended or lost instances whose counts were read one by one; older ones are kept as one sum. */
+  /** The number of ended or lost instances whose counts were read individually; older ones are kept as one sum. */
   ended: number;
-  /** The ids of the instances whose counts could not be read, or only in part. */
+  /** The ids of instances whose counts could not be read, or only partly. */
   unread: string[];
 }
 
@@ -17,26 +17,26 @@ export interface InstanceInfo {
   pid: number;
   /** When it started, in milliseconds since the epoch. */
   startedAt: number;
-  /** How much its clock is ahead of the Redis server's, in milliseconds; 0 without Redis. */
+  /** How far its clock is ahead of the Redis server's, in milliseconds; 0 without Redis. */
   clockOffsetMs: number;
   /** When it last reported, in milliseconds since the epoch. */
   lastSeenAt: number;
-  /** `'open'` while it does not ask its store after repeated failures; `'none'` if its store cannot fail. */
+  /** `'open'` while it skips its store after repeated failures; `'none'` if its store can't fail. */
   circuit: 'closed' | 'open' | 'none';
-  /** Since when the circuit is open, in milliseconds since the epoch; absent if it is not. */
+  /** Since when the circuit is open, in milliseconds since the epoch; absent while closed. */
   circuitOpenSince?: number;
-  /** By name, what its adaptive limits let in and have in flight; only those that were used; absent if there are none. */
+  /** The state of its adaptive limits by name, for those in use; absent if there are none. */
   adaptive?: Record<string, AdaptiveNow>;
-  /** Whether it is the instance that responds. */
+  /** True for the instance that responds. */
   self: boolean;
 }
 
 /** An adaptive limit in one instance. */
 export interface AdaptiveNow {
-  /** The units that it lets in at once. */
+  /** The number of units that it admits at a time. */
   limit: number;
   inFlight: number;
-  /** Since when at least as much is in flight as it lets in, in milliseconds since the epoch; absent if there is less. */
+  /** Since when it is full, in milliseconds since the epoch; absent while it has room. */
   fullSince?: number;
 }
 
@@ -47,44 +47,44 @@ export interface TopKey {
   /** The identity, with `identities: 'plain'`. */
   identity?: string;
   /**
-   * The upper bound of the count; the lower bound is `count - error`. If a limit refused more than 10,000 different keys a second,
-   * an estimate.
+   * The upper bound of the count; the lower bound is `count - error`. An estimate if a limit rejected more than 10,000 different keys per
+   * second.
    */
   count: number;
   error: number;
 }
 
-/** Response of `GET api/top?limit=`, the largest first. */
+/** Response of `GET api/top?limit=`, the largest count first. */
 export interface TopKeys {
   limit: string;
-  /** The keys that were refused most. */
+  /** The keys that were rejected most often. */
   refused: TopKey[];
-  /** The keys that were granted most units. */
+  /** The keys that were granted the most units. */
   used: TopKey[];
-  /** When counting of refused keys began, in milliseconds since the epoch; `null` if it begins now. */
+  /** When counting of rejected keys began, in milliseconds since the epoch; `null` if it begins now. */
   since: number | null;
-  /** When counting of used units began: it is counted while somebody views the limit; `null` if it begins now. */
+  /** When counting of used units began; `null` if it begins now. They are counted while somebody views the limit. */
   usedSince: number | null;
-  /** Now, in milliseconds since the epoch, by the Redis server's clock. */
+  /** The current time in milliseconds since the epoch, on the Redis server's clock. */
   at: number;
   coverage: Coverage;
-  /** Why the other instances could not be read: then these are the keys of this one alone. */
+  /** The reason why the other instances could not be read. The keys are then those of this instance alone. */
   problem?: string;
 }
 
-/** What is wrong. */
+/** The kind of an incident. */
 export type IncidentKind = 'refused' | 'near' | 'fallback' | 'latency' | 'circuit' | 'adaptive' | 'lost';
 
-/** What each incident has. */
+/** The properties of every incident. */
 interface IncidentBase {
-  /** Identifies it while it lasts: its kind, and its limit or instance. */
+  /** Identifies the incident while it lasts: its kind, and its limit or instance. */
   id: string;
   kind: IncidentKind;
-  /** `'critical'` if requests fail or most are refused; `'warning'` if that is near. */
+  /** `'critical'` if requests fail or most are rejected; `'warning'` if that is near. */
   severity: 'critical' | 'warning';
-  /** When the current run of bad steps began, in milliseconds since the epoch by the Redis server's clock. */
+  /** When the current run of bad steps began, in milliseconds since the epoch on the Redis server's clock. */
   since: number;
-  /** Whether it began before `since`: the run reaches back to the oldest step that was read. */
+  /** True if it began before `since`, because the run reaches back to the oldest step that was read. */
   sinceEarlier: boolean;
 }
 
@@ -96,47 +96,49 @@ interface LimitIncident extends IncidentBase {
 
 /** The keys behind an incident of a limit. */
 interface WithKeys {
-  /** The keys that were refused most, at most five, the largest count first; instances with fewer than ten refusals are left out. */
+  /**
+   * The keys that were rejected most often, at most five, the largest count first. Instances with fewer than ten rejections are left out.
+   */
   keys: TopKey[];
   /** When counting these keys began, in milliseconds since the epoch; `null` if none were counted. */
   keysSince: number | null;
 }
 
-/** A limit refuses many requests. Numbers are those of the last minute. */
+/** A limit rejects many requests. The numbers are those of the last minute. */
 export interface RefusedIncident extends LimitIncident, WithKeys {
   kind: 'refused';
   allowed: number;
   refused: number;
-  /** The refused share of the decisions, from 0 to 1. */
+  /** The rejected share of the decisions, from 0 to 1. */
   share: number;
-  /** Refused decisions a second. */
+  /** Rejected decisions per second. */
   perSecond: number;
 }
 
-/** Counters of a limit come near their quota, but it refuses few. Numbers are those of the last minute. */
+/** Counters of a limit come near their quota, but the limit rejects few requests. The numbers are those of the last minute. */
 export interface NearIncident extends LimitIncident, WithKeys {
   kind: 'near';
   allowed: number;
   refused: number;
-  /** How often a counter came near its quota. */
+  /** The number of times that a counter came near its quota. */
   near: number;
 }
 
-/** An adaptive limit has as much in flight as it admits. */
+/** An adaptive limit is full: it has as many units in flight as it admits. */
 export interface AdaptiveIncident extends LimitIncident, WithKeys {
   kind: 'adaptive';
-  /** The units that it admits at once, over the instances in which it is full. */
+  /** The number of units that it admits at a time, over the instances in which it is full. */
   admits: number;
   inFlight: number;
   /** The ids of the instances in which it is full. */
   instances: string[];
 }
 
-/** Checks are answered without the store, or fail. Numbers are those of the last minute. */
+/** Checks are answered without the store, or fail. The numbers are those of the last minute. */
 export interface FallbackIncident extends IncidentBase {
   kind: 'fallback';
   checks: number;
-  /** The checks that the store did not answer. */
+  /** The number of checks that the store did not answer. */
   failed: number;
   /** `failed` as a share of `checks`, from 0 to 1. */
   share: number;
@@ -151,20 +153,20 @@ export interface LatencyIncident extends IncidentBase {
   p99Before: number;
 }
 
-/** Instances have stopped to ask their store, after repeated failures. */
+/** Instances skip their store after repeated failures. */
 export interface CircuitIncident extends IncidentBase {
   kind: 'circuit';
   /** The ids of these instances. */
   instances: string[];
 }
 
-/** An instance no longer reports, and did not end by itself. */
+/** An instance has stopped reporting without a regular end. */
 export interface LostIncident extends IncidentBase {
   kind: 'lost';
   instance: InstanceInfo;
 }
 
-/** What hurts now. */
+/** An active incident. */
 export type Incident =
   | RefusedIncident
   | NearIncident
@@ -176,13 +178,13 @@ export type Incident =
 
 /** Response of `GET api/incidents`. */
 export interface Incidents {
-  /** Now, in milliseconds since the epoch, by the Redis server's clock. */
+  /** The current time in milliseconds since the epoch, on the Redis server's clock. */
   at: number;
-  /** The time that counts of incidents cover, in milliseconds: they end at `at`. */
+  /** The period of the counts of incidents, in milliseconds, which ends at `at`. */
   windowMs: number;
-  /** The worst first, at most 50. */
+  /** The most severe first, at most 50. */
   incidents: Incident[];
   coverage: Coverage;
-  /** What could not be read: then these are the incidents of this instance alone. */
+  /** The reason why other instances could not be read. The incidents are then those of this instance alone. */
   problem?: string;
 }

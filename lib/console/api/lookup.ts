@@ -5,34 +5,34 @@ import type { ListName } from '../../app/config/list-entry.js';
 import type { LimitMode } from '../../engine/limits/limit-settings.js';
 import type { OverrideSource } from '../../app/overrides/override.js';
 
-/** What deviates from the configuration. */
+/** A kind of deviation from the configuration. */
 export type DeviationKind = 'overrides' | 'blocks' | 'lists' | 'leases';
 
 interface DeviationOf<Kind extends DeviationKind> {
   kind: Kind;
-  /** Identifies whom, as actions take it. */
+  /** Identifies the key for actions. */
   id: string;
-  /** Whom: a hash for one identity unless `identities: 'plain'`; `null` for all identities. */
+  /** The key: a hash for one identity unless `identities: 'plain'`; `null` for all identities. */
   key: string | null;
   /** The limit; `null` for all. */
   limit: string | null;
-  /** When it ends, in milliseconds since the epoch; `null` if it does not end by itself. */
+  /** When it ends, in milliseconds since the epoch; `null` if it has no end. */
   expiresAt: number | null;
-  /** Who made it; absent if that is not known. */
+  /** The actor; absent if unknown. */
   by?: string;
   reason?: string;
 }
 
-/** A change of a rate or mode in force. */
+/** A change of a rate or mode that is in effect. */
 export interface OverrideDeviation extends DeviationOf<'overrides'> {
   of: 'rate' | 'mode';
-  /** The values in place of the configured ones, as text. */
+  /** The values that replace the configured ones, as text. */
   value: string;
 }
 
-/** A block that holds. */
+/** A block that is in effect. */
 export interface BlockDeviation extends DeviationOf<'blocks'> {
-  /** What blocks: a refusal of the limit, which has `blockFor`; a change in a console; or a call of code. */
+  /** The cause of the block: a rejection by a limit with `blockFor`, a change in a console, or a call from code. */
   origin: 'limit' | 'console' | 'code';
 }
 
@@ -41,7 +41,7 @@ export interface ListDeviation extends DeviationOf<'lists'> {
   item: ListItem;
 }
 
-/** Units that a key holds of a `concurrency` limit. `expiresAt` is when they lapse if nobody renews or releases them. */
+/** Units that a key holds in a `concurrency` limit. `expiresAt` is when they lapse unless they are renewed or released. */
 export interface LeaseDeviation extends DeviationOf<'leases'> {
   held: number;
   quota: number;
@@ -51,20 +51,20 @@ export type Deviation = OverrideDeviation | BlockDeviation | ListDeviation | Lea
 
 /** Response of `POST api/deviations { kind, find?, limit?, cursor? }`. */
 export interface Deviations {
-  /** At most 50. */
+  /** At most 50 entries. */
   entries: Deviation[];
-  /** The `cursor` of the next page; absent on the last one. */
+  /** The `cursor` of the next page; absent on the last page. */
   next?: string;
   /**
-   * For blocks and leases: since when instances note them, in milliseconds since the epoch; `null` if none did. What began before,
-   * and what began where no console runs, is not listed.
+   * For blocks and leases: since when instances record them, in milliseconds since the epoch; `null` if none has. Earlier ones, and those
+   * of processes without a console, are not listed.
    */
   since?: number | null;
-  /** For blocks and leases: whether there were more than are kept. */
+  /** For blocks and leases: true if there were more than are kept. */
   isCut?: boolean;
-  /** For blocks and leases: the noted keys of this page whose state could not be read. */
+  /** For blocks and leases: the number of recorded keys on this page whose state could not be read. */
   unread?: number;
-  /** What could not be read. */
+  /** The reason why some entries could not be read. */
   problem?: string;
 }
 
@@ -73,7 +73,7 @@ export interface OverrideInfo {
   /** The key; `undefined` for all identities. */
   key?: string;
   version: number;
-  /** In milliseconds since the epoch; `null` if it does not expire. */
+  /** In milliseconds since the epoch; `null` if it doesn't expire. */
   expiresAt: number | null;
   by?: string;
   reason?: string;
@@ -91,40 +91,40 @@ export interface HistoryWindow {
   used: number;
 }
 
-/** Figures of a counter that `explain` reports and the page shows as they are, such as credits and usage. */
+/** Figures of a counter that `explain` reports and the page shows unchanged, such as credits and usage. */
 export type CounterFigures = Omit<
   CounterState,
   'remaining' | 'resetAfterMs' | 'blockedForMs' | 'quota' | 'inFlight' | 'source'
 >;
 
-/** The state of a limit for an identity. What could not be read is `null`. */
+/** The state of a limit for an identity. Values that could not be read are `null`. */
 export interface LimitState extends CounterFigures {
   limit: string;
   algo: AlgorithmOptions['algo'];
   quota: number;
   used: number | null;
   remaining: number | null;
-  /** The wait until one unit would fit; `null` if unknown or never. */
+  /** The wait until one unit fits; `null` if unknown or never. */
   retryAfterMs: number | null;
   resetAfterMs: number | null;
-  /** In milliseconds since the epoch by the Redis server's clock; `null` if it is not blocked. */
+  /** In milliseconds since the epoch on the Redis server's clock; `null` if it isn't blocked. */
   blockedUntil: number | null;
-  /** What identifies the tenants that share its units, if any: all figures are those of all tenants together. */
+  /** The key of the tenants that share its units, if there are any. All figures then include all tenants. */
   sharedBy?: string;
   mode: LimitMode;
   modeSource: OverrideSource;
   /** The rate that applies to the identity, as text. */
   rate: string;
   rateSource: OverrideSource;
-  /** The change of its rate in force. */
+  /** The change of its rate that is in effect. */
   override?: OverrideInfo;
-  /** The change of its mode in force. */
+  /** The change of its mode that is in effect. */
   modeOverride?: OverrideInfo;
-  /** The list entry that decides in its place. */
+  /** The list entry that decides instead of the limit. */
   listed?: ListItem;
   history?: HistoryWindow[];
   source: Decision['source'] | null;
-  /** Why the state could not be read. */
+  /** The reason why the state could not be read. */
   unread?: string;
   /** The text of `formatExplanation`. */
   explanation: string;
@@ -132,7 +132,7 @@ export interface LimitState extends CounterFigures {
 
 /** Response of `POST api/lookup { identity }`. */
 export interface Lookup {
-  /** The hash that stands for the identity in top keys and in the log. */
+  /** The hash of the identity in top keys and in the log. */
   id: string;
   limits: LimitState[];
 }
@@ -140,26 +140,26 @@ export interface Lookup {
 /** Response of `POST api/keys/...`: the limit's state for the identity after the change. */
 export interface KeyChanged {
   state: LimitState;
-  /** The limit's state before the change; absent if it is not known. */
+  /** The limit's state before the change; absent if unknown. */
   before?: LimitState;
-  /** The number of a change of a rate, which `api/undo` takes. */
+  /** The number of a change of a rate, for `api/undo`. */
   version?: number;
-  /** What went wrong although the change was made, such as a log entry that could not be written. */
+  /** A problem that occurred although the change was made, such as a log entry that could not be written. */
   warning?: string;
 }
 
 /** An entry of a list. */
 export interface ListItem {
-  /** Identifies the entry; `api/lists/remove` takes it. */
+  /** Identifies the entry for `api/lists/remove`. */
   id: string;
   list: ListName;
   kind: 'identity' | 'pattern' | 'ip';
-  /** Who it names; a hash for one identity or address unless `identities: 'plain'`. */
+  /** The identity, pattern or address of the entry; a hash for one identity or address unless `identities: 'plain'`. */
   entry: string;
   /** `null` for all limits. */
   limit: string | null;
   source: 'configured' | 'policy' | 'changed';
-  /** Whether it can be removed here: entries of the configuration or a policy cannot. */
+  /** True if it can be removed in the console. Entries of the configuration or a policy can't. */
   removable: boolean;
   expiresAt: number | null;
   by?: string;
@@ -170,6 +170,6 @@ export interface ListItem {
 export interface ListItems {
   entries: ListItem[];
   next?: string;
-  /** Why lists could not be read: then these are the last known ones of this instance. */
+  /** The reason why lists could not be read. The entries are then the last known ones of this instance. */
   problem?: string;
 }

@@ -1,72 +1,74 @@
 import type { Coverage } from './incidents.js';
 
-/** What a rate would have refused. */
+/** The effect that a rate would have had. */
 export interface RateOutcome {
   /** Units in an interval. */
   rate: number;
-  /** The share of all units that were asked for, from 0 to 1. */
+  /** The rejected share of all requested units, from 0 to 1. */
   refused: number;
-  /** The clients that would have been refused something. */
+  /** The number of clients with at least one rejection. */
   clients: number;
 }
 
 /**
- * Response of `GET api/demand?limit=`: what clients of a limit asked for in its intervals of the last hour, and what each rate would
- * have refused, as a fixed window counts.
+ * Response of `GET api/demand?limit=`: the units that clients of a limit requested in its intervals of the last hour, and how many each
+ * rate would have rejected if it were counted in fixed windows.
  */
 export interface Demand {
   limit: string;
-  /** Now, in milliseconds since the epoch, by the Redis server's clock. */
+  /** The current time in milliseconds since the epoch, on the Redis server's clock. */
   at: number;
-  /** The length of an interval; `null` if the limit has no rate by an interval of an hour at most. */
+  /** The length of an interval; `null` if the limit has no rate per interval, or one of more than an hour. */
   intervalMs: number | null;
-  /** The number of intervals that were counted, out of those of the last hour. */
+  /** The number of intervals of the last hour that were counted. */
   windows: number;
   /** The start of the first of them, in milliseconds since the epoch; `null` if there is none. */
   since: number | null;
-  /** The clients that asked for something; an estimate if only a sample of them was counted. */
+  /** The number of clients with requests; an estimate if only a sample of them was counted. */
   clients: number;
   /** The share of the clients that was counted, from 0 to 1. */
   sample: number;
   /** The current rate. */
   current: number | null;
-  /** How many clients asked for how much in their busiest interval: more than the one before, and at most `upTo`. */
+  /**
+   * The number of clients by the units that they requested in their busiest interval: more than the previous `upTo`, and at most this one.
+   */
   distribution: { upTo: number; clients: number }[];
   /** Rates to choose from, ascending; empty if nothing was counted. */
   rates: RateOutcome[];
   coverage: Coverage;
-  /** Why the other instances could not be read: then this is what this one alone has counted. */
+  /** The reason why the other instances could not be read. The numbers are then those of this instance alone. */
   problem?: string;
 }
 
 /** A counter in a hierarchy of limits. */
 export interface TreeNode {
-  /** The hash of the identities that lead to it, the root's first, and of that of the counter that it is within. */
+  /** The hash of the identities that lead to it, the root's first, and the id of its parent. */
   id: string;
   parent?: string;
   limit: string;
   /** Its own identity, in plain text or as a hash. */
   key: string;
-  /** The units that it may use at once, with those that it may borrow. */
+  /** The units that it may use at once, including borrowed ones. */
   quota: number;
-  /** The units that it used; `null` if they could not be read. */
+  /** The used units; `null` if they could not be read. */
   used: number | null;
-  /** Those of them beyond its own: it has borrowed them from the counter that it is within. */
+  /** The used units beyond its own: borrowed from its parent. */
   borrowed: number;
-  /** Why it could not be read. */
+  /** The reason why it could not be read. */
   unread?: string;
 }
 
-/** Response of `GET api/tree?limit=`: the counters of a hierarchy that clients used or were refused by lately. */
+/** Response of `GET api/tree?limit=`: the recently used or rejected counters of a hierarchy. */
 export interface Tree {
   /** In milliseconds since the epoch, by the Redis server's clock. */
   at: number;
   limit: string;
   /** Parents before their children. */
   nodes: TreeNode[];
-  /** Whether there are more than are listed. */
+  /** True if there are more nodes than are listed. */
   more: boolean;
-  /** Since when keys are counted; `null` if none were. */
+  /** Since when keys are counted; `null` if none were counted. */
   since: number | null;
   coverage: Coverage;
   problem?: string;
@@ -78,7 +80,7 @@ export interface TenantInfo {
   /** Its name; absent if consoles show hashes. */
   name?: string;
   weight: number;
-  /** The units that it may use in a span, whatever others do. */
+  /** The units that it may use in a span, regardless of others. */
   part: number;
   used: number;
 }
@@ -87,7 +89,7 @@ export interface TenantInfo {
 export interface Tenants {
   at: number;
   limit: string;
-  /** For each counter, the one that was used most first. */
+  /** One entry per counter, the most used first. */
   counters: {
     id: string;
     key: string;
@@ -97,6 +99,6 @@ export interface Tenants {
     weights: number;
     tenants: TenantInfo[];
   }[];
-  /** Why tenants are not known, such as that the app counts in process. */
+  /** The reason why tenants are unknown, such as an app that counts in process. */
   problem?: string;
 }

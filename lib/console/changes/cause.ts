@@ -3,13 +3,13 @@ import { consoleMessages } from '../../engine/errors/messages/console.js';
 import { asCauseText } from '../../app/overrides/change-options.js';
 import { ConsoleProblem, wrongFields } from '../problem.js';
 
-/** Who makes a change, and why. */
+/** The actor and the reason of a change. */
 export interface Cause {
   readonly by?: string;
   readonly reason: string;
 }
 
-/** Reads the result of the option `actor`. Throws a `ConsoleProblem` if it names nobody. */
+/** Reads the result of the option `actor`. Throws a `ConsoleProblem` if it is empty or invalid. */
 export function actorOf(given: unknown): string {
   const name = typeof given === 'string' ? given.trim() : '';
   if (name === '') throw new ConsoleProblem(500, consoleMessages.wrongActor(given));
@@ -31,7 +31,7 @@ const FIELDS: ReadonlyMap<string, string> = new Map(
   }),
 );
 
-/** Where a call was wrong, at the beginning of a message. */
+/** The call in an error, at the beginning of a message. */
 const CALL = String.raw`LimiterService\.\w+(?: of '.*?')?(?:\.candidate)?`;
 /** A message about an option of a call: `LimiterService.setRate of 'api'.rate: expected ...`. */
 const OF_OPTION = new RegExp(String.raw`^${CALL}(?:\.([\w.]+): |: (?=(?:unknown )?option '([\w.]+)'))(.*)$`, 's');
@@ -48,12 +48,12 @@ export function problemOf(error: unknown, otherwise: string): unknown {
   return wrongFields([{ field: FIELDS.get(option) ?? ofPatch, message: rest! }]);
 }
 
-/** Says why what was changed is not known, or only as it was. */
+/** The reason why the changed state is unknown, or only known as it was. */
 export function unreadProblem({ message, isElsewhere }: RateLimitStoreError): string {
   return isElsewhere === true ? message : consoleMessages.unread(message);
 }
 
-/** Makes a change; throws a problem if it fails. */
+/** Makes a change. Throws a problem if it fails. */
 export async function tried<T>(otherwise: string, change: () => Promise<T>): Promise<T> {
   try {
     return await change();

@@ -5,7 +5,7 @@ import type { ChangeInfo, Changes, Difference } from '../api.js';
 import type { ShownNames } from '../shown-names.js';
 import type { ConsoleRedis } from '../telemetry/console-redis.js';
 
-/** The same number as the history of rates keeps. */
+/** The same number as in the history of rates. */
 const MOST_ENTRIES = 1000;
 
 /** A change to the counter of a key. */
@@ -47,7 +47,7 @@ export class ConsoleLog {
 
 const ACTIONS: readonly ChangeInfo['action'][] = ['block', 'unblock', 'reset', 'refund', 'penalize'];
 
-/** Reads an entry; `undefined` if it is not one, such as one of another release. */
+/** Reads an entry; `undefined` if it isn't one, for example if another release wrote it. */
 function readEntry(text: string, names: ShownNames): LoggedChange | undefined {
   try {
     const entry = JSON.parse(text) as Record<keyof LoggedChange | 'plain', unknown>;
@@ -57,7 +57,7 @@ function readEntry(text: string, names: ShownNames): LoggedChange | undefined {
       at: at as number,
       action: action as LoggedChange['action'],
       limit: typeof limit === 'string' ? limit : null,
-      // The instance that wrote it may show identities, while this one does not.
+      // The instance that wrote it may show identities while this one doesn't.
       key: plain === true ? names.key(key) : key,
       ...(typeof by === 'string' && { by }),
       ...(typeof reason === 'string' && { reason }),
@@ -71,7 +71,7 @@ function readEntry(text: string, names: ShownNames): LoggedChange | undefined {
 const MOST_READ = 1000;
 const MOST_SHOWN = 500;
 
-/** All changes: those of rates, modes and lists, by code or the console, and those of keys by the console. */
+/** All changes: those of rates, modes and lists by code or the console, and those of keys by the console. */
 export class ChangeLog {
   constructor(
     private readonly service: LimiterService,
@@ -79,7 +79,7 @@ export class ChangeLog {
     private readonly names: ShownNames,
   ) {}
 
-  /** The changes of a limit, or of all, the newest first. What cannot be read is left out, and reported. */
+  /** The changes of one limit or of all, the newest first. If some can't be read, they are left out and the problem is reported. */
   async read(limit: string | undefined): Promise<Changes> {
     const [recorded, logged] = await Promise.allSettled([this.service.changes({ last: MOST_READ }), this.log.read()]);
     const changes: ChangeInfo[] = [];
@@ -96,7 +96,7 @@ export class ChangeLog {
     };
   }
 
-  /** One line for each thing that a change has changed. */
+  /** One entry for each setting that a change has changed. */
   private shown({ version, at, by, reason, rollbackTo, overrides }: RecordedChange): ChangeInfo[] {
     return overrides.map((changed) => {
       const { action, ...rest } = this.difference(changed);
@@ -112,7 +112,7 @@ export class ChangeLog {
     });
   }
 
-  /** What is changed, of whom, and the values before and after; a value is absent if it is the configured one. */
+  /** The changed setting, its key, and the values before and after. A value is absent if it is the configured one. */
   difference(changed: RecordedChange['overrides'][number]): Difference {
     const { kind, limit = null, before, after } = changed;
     const key = kind === 'list' ? this.names.entry(changed.entry) : changed.key && this.names.key(changed.key);
@@ -133,7 +133,7 @@ interface Changed {
   readonly expiresAt: number | undefined;
 }
 
-/** The new value as text: `rate: 50, burst: 100`, `shadow`, `deny`; without its end. */
+/** The new value as text: `rate: 50, burst: 100`, `shadow`, `deny`; without when it ends. */
 export function valuesText(changed: object): string {
   const { patch, mode, list } = changed as Changed;
   const options = Object.entries(patch ?? {}).map(([option, value]) => `${option}: ${valueText(value)}`);

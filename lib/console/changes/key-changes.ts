@@ -13,28 +13,28 @@ import type { Lookups } from '../views/lookups.js';
 import { type Cause, tried } from './cause.js';
 import type { ConsoleLog, LoggedChange } from './change-log.js';
 
-/** What is changed: a limit, for an identity. */
+/** The limit and the identity to change. */
 interface Target {
   readonly entry: CatalogEntry;
   readonly identity: string;
-  /** The hash that the request named the identity by, which may be all that the user knows of it. */
+  /** The hash in the request, if it contained no identity. The user may know only this hash. */
   readonly id?: string;
 }
 
-/** Changes the state of one key of a limit. Every change returns the limit's state for the key afterwards. */
+/** Changes the state of one key of a limit. Each change returns the limit's state for the key afterwards. */
 export class KeyChanges {
   constructor(
     private readonly catalog: LimitCatalog,
     private readonly service: LimiterService,
     private readonly overrides: Overrides,
     private readonly lookups: Lookups,
-    /** The identity of a key, by its hash; `undefined` if it is not known. Rejects with `RateLimitStoreError`. */
+    /** The identity of a key by its hash; `undefined` if unknown. Rejects with `RateLimitStoreError`. */
     private readonly identityOf: (label: string, id: string) => Promise<string | undefined>,
     private readonly log: ConsoleLog,
     private readonly now: () => number,
   ) {}
 
-  /** Reads the limit and the identity of a request, or the `id` that stands for it in top keys. */
+  /** Reads the limit of a request, and its identity or the `id` from the top keys. */
   async target(fields: Fields): Promise<() => Target> {
     const label = fields.text('limit', 'the name of a limit');
     const entry = this.catalog.find(label);
@@ -92,7 +92,7 @@ export class KeyChanges {
     cause: Cause,
   ): Promise<KeyChanged> {
     const { entry, identity } = target;
-    // An override applies to the limit's own key, without those of the limits it is within.
+    // An override applies to the limit's own key, without those of its parents.
     const { key } = keysOfShown(entry.rule, identity)!;
     const options = { ...cause, key, ...(expiresIn !== undefined && { expiresIn }) };
     const before = await this.stateOf(target);
@@ -101,7 +101,7 @@ export class KeyChanges {
     return this.changed(target, before, { version });
   }
 
-  /** Whether the rate of exactly this key is overridden without an end, or the key stands for many. */
+  /** Returns true if the rate of exactly this key is overridden without an end, or if the key is a pattern. */
   async hasEndlessRate({ entry, identity }: Target): Promise<boolean> {
     const { key } = keysOfShown(entry.rule, identity)!;
     if (prefixOf(key) !== undefined) return true;
@@ -134,7 +134,7 @@ export class KeyChanges {
 
   private async stateOf({ entry, identity, id }: Target): Promise<LimitState> {
     const found = await this.lookups.one(entry, identity);
-    // The user may know no more than the hash.
+    // The user may know only the hash.
     return id === undefined ? found : { ...found, explanation: found.explanation.replaceAll(identity, id) };
   }
 }

@@ -11,18 +11,18 @@ import { entryId, type ShownNames } from '../shown-names.js';
 import { type Cause, problemOf, tried, unreadProblem } from './cause.js';
 import type { Ends } from './rate-changes.js';
 
-/** The entries on one page. */
+/** The number of entries per page. */
 const PAGE = 200;
-/** The entries to read in one call. */
+/** The number of entries to read per call. */
 const READ = 1000;
 
-/** An entry, and the limit it applies to. */
+/** An entry, and the limit that it applies to. */
 interface Listing {
   readonly entry: ListEntry;
   readonly limit: string | undefined;
 }
 
-/** Shows and changes who is on a list. */
+/** Shows and changes the entries of lists. */
 export class ListChanges {
   constructor(
     private readonly service: LimiterService,
@@ -48,7 +48,7 @@ export class ListChanges {
     return { entries: this.items(entries) };
   }
 
-  /** Reads who a request names: an identity, or a prefix of identities followed by a star; or an address or network. */
+  /** Reads the entry of a request: an identity, a prefix of identities followed by a star, an address or a network. */
   listing(fields: Fields): () => Listing {
     const identity = fields.optional('identity', () => fields.identity());
     if (identity !== undefined && isNetwork(identity)) fields.refuse('identity', consoleMessages.networkAsIdentity());
@@ -59,7 +59,7 @@ export class ListChanges {
     return () => ({ entry: entryOf(identity, ip), limit });
   }
 
-  /** Whether there is an entry without an end that a change would replace or remove; an `id` stands for the entry that a page shows. */
+  /** Returns true if the change would replace or remove an entry without an end. An `id` refers to an entry on a page. */
   async isEndless(which: Listing | string): Promise<boolean> {
     await tried('id', () => this.overrides.readIfPossible());
     for await (const listed of allEntries(this.service)) {
@@ -81,7 +81,7 @@ export class ListChanges {
     return { changed: version !== undefined, ...(version !== undefined && { version }) };
   }
 
-  /** Removes the entry that a page identifies. */
+  /** Removes an entry by its id on a page. */
   async endById(id: string, cause: Cause): Promise<Changed> {
     const failure = await this.overrides.readIfPossible();
     if (failure !== undefined) throw problemOf(failure, 'id');
@@ -97,7 +97,7 @@ export class ListChanges {
   }
 }
 
-/** All entries of all lists, as far as known here. */
+/** All entries of all lists that are known here. */
 export async function* allEntries(service: LimiterService): AsyncIterable<ListedEntry> {
   let cursor: string | undefined;
   do {
@@ -107,13 +107,13 @@ export async function* allEntries(service: LimiterService): AsyncIterable<Listed
   } while (cursor !== undefined);
 }
 
-/** Whether an identity looks like a network: entered as an identity, it would match nobody. */
+/** Returns true if an identity looks like a network. As an identity, it would match nothing. */
 function isNetwork(text: string): boolean {
   const [address = '', length] = text.split('/');
   return length !== undefined && isIP(address) !== 0;
 }
 
-/** Whether an entry is the one that a request names, however that writes it. */
+/** Returns true if a request names this entry, in any notation. */
 function isSame(listed: ListedEntry, { entry, limit }: Listing): boolean {
   if (listed.limit !== limit) return false;
   return FORMS.some((form) => {

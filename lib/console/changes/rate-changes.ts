@@ -19,12 +19,12 @@ export class RateChanges {
     private readonly service: LimiterService,
     private readonly overrides: Overrides,
     private readonly names: ShownNames,
-    /** The key of an override, by its hash; `undefined` if there is none. */
+    /** The key of an override by its hash; `undefined` if there is none. */
     private readonly keyOf: (label: string, id: string) => Promise<string | undefined>,
     private readonly now: () => number,
   ) {}
 
-  /** Reads the limit of a request: one whose rate can be changed. */
+  /** Reads the limit of a request, whose rate must be changeable. */
   limit(fields: Fields): CatalogEntry | undefined {
     const label = fields.text('limit', 'the name of a limit');
     const entry = this.catalog.find(label);
@@ -34,7 +34,7 @@ export class RateChanges {
     return entry;
   }
 
-  /** The rates of all limits, or of one. */
+  /** The rates of one limit or of all. */
   async all(lastHour: Record<string, LimitTotals>, only?: string): Promise<Rates> {
     const failure = await this.overrides.readIfPossible();
     const entries = this.catalog.entries().filter(({ label }) => only === undefined || label === only);
@@ -67,7 +67,7 @@ export class RateChanges {
     return this.compared('mode', rule.name, () => tried('limit', () => this.overrides.clearMode(rule.name, cause)));
   }
 
-  /** Ends an override of a key that a page identifies, or of all identities. */
+  /** Ends an override, of all identities or of a key by its id on a page. */
   async clearOf({ rule, label }: CatalogEntry, of: 'rate' | 'mode', id: string, cause: Cause): Promise<Changed> {
     const key = await this.keyOf(label, id);
     if (key === undefined) return { changed: false };
@@ -78,12 +78,12 @@ export class RateChanges {
     return { changed: version !== undefined, ...(version !== undefined && { version }) };
   }
 
-  /** Counts a second version beside the current limit. */
+  /** Starts counting a second version in addition to the current limit. */
   setCandidate(entry: CatalogEntry, candidate: Record<string, unknown>, cause: Cause): Promise<Changed> {
     return this.merged(entry, cause, ({ patch }) => ({ ...patch, candidate }));
   }
 
-  /** Lets the candidate decide in place of the limit, until the limit's own change would have expired. */
+  /** Lets the candidate decide instead of the limit, until the current change of the limit would have expired. */
   enforceCandidate(entry: CatalogEntry, cause: Cause): Promise<Changed> {
     return this.merged(entry, cause, ({ candidate, algo }) => {
       if (candidate === undefined) throw wrongFields([{ field: 'limit', message: consoleMessages.noCandidate() }]);
@@ -106,7 +106,7 @@ export class RateChanges {
     });
   }
 
-  /** Sets a rate that is derived from the current one, including a rate that somebody has just set. */
+  /** Sets a rate derived from the current one, even if somebody has just changed that. */
   private merged(
     entry: CatalogEntry,
     cause: Cause,
@@ -128,7 +128,7 @@ export class RateChanges {
     });
   }
 
-  /** Makes a change, and says what was there before, what is there now, and which change it was. */
+  /** Makes a change, and reports the values before and after and the number of the change. */
   private async compared(
     kind: 'rate' | 'mode',
     name: string,

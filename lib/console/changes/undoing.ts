@@ -13,7 +13,7 @@ const MOST_READ = 1000;
 type ChangedOverride = RecordedChange['overrides'][number];
 type Stored = { readonly expiresAt: number | undefined };
 
-/** Undoes changes of rates, modes and lists: all since one, or one alone. */
+/** Undoes changes of rates, modes and lists: a single one, or all since a version. */
 export class Undoing {
   constructor(
     private readonly service: LimiterService,
@@ -22,12 +22,12 @@ export class Undoing {
     private readonly now: () => number,
   ) {}
 
-  /** What a rollback to a version would change, with the newest version that this holds for. */
+  /** The changes of a rollback to a version, and the newest version that this preview includes. */
   async preview(version: number): Promise<RollbackPreview> {
     const changes = await this.read();
     const first = new Map<string, ChangedOverride>();
     const last = new Map<string, ChangedOverride>();
-    // The newest comes first.
+    // The newest change comes first.
     for (const change of changes) {
       if (change.version <= version) continue;
       for (const changed of change.overrides) {
@@ -45,14 +45,14 @@ export class Undoing {
     return { version, newest: changes[0]?.version ?? 0, undone };
   }
 
-  /** Returns everything to a version. `newest` is the version for which the user has seen what this undoes. */
+  /** Returns all settings to a version. `newest` is the version up to which the user has seen the preview. */
   async rollback(version: number, newest: number | undefined, cause: Cause): Promise<Changed> {
     const changed = await tried('version', () => this.overrides.rollback(version, cause, newest));
     if (changed === 'overtaken') throw new ConsoleProblem(409, consoleMessages.changedMeanwhile());
     return { changed };
   }
 
-  /** Undoes one change, unless a later one has changed the same. */
+  /** Undoes one change, unless a later one has changed the same setting. */
   async undo(version: number, cause: Cause): Promise<Changed> {
     const undone = await tried('version', () => this.overrides.undo(version, cause));
     if (undone === 'unknown') throw new ConsoleProblem(404, consoleMessages.unknownChange(version));
@@ -60,7 +60,7 @@ export class Undoing {
     return { changed: true };
   }
 
-  /** What still holds: what has expired does not. */
+  /** The override if it is in effect; `undefined` once it has expired. */
   private inForce<T extends Stored>(stored: T | undefined): T | undefined {
     return stored?.expiresAt !== undefined && stored.expiresAt <= this.now() ? undefined : stored;
   }
@@ -74,7 +74,7 @@ export class Undoing {
   }
 }
 
-/** Identifies what is changed: a rate, a mode, or an entry of a list. */
+/** Identifies the changed setting: a rate, a mode, or an entry of a list. */
 function thingOf(changed: ChangedOverride): string {
   const { kind, limit = null } = changed;
   return JSON.stringify([kind, limit, 'entry' in changed ? changed.entry : (changed.key ?? null)]);

@@ -16,7 +16,7 @@ import { CONSOLE_LIMIT, tooMany } from '../console-limit.js';
 import { clientOf, type ConsoleRequest, keepContext } from './exchange.js';
 import { OPEN } from './route.js';
 
-/** Checks each request before the app's own guards do: it stops clients that send too many, and pages of other sites. */
+/** Checks each request before the app's own guards: rejects clients that send too many requests, and pages of other sites. */
 @Injectable()
 export class ConsoleRequestGuard implements CanActivate {
   private readonly limiter: Limiter;
@@ -31,7 +31,7 @@ export class ConsoleRequestGuard implements CanActivate {
 
   async canActivate(context: ExecutionContext): Promise<boolean> {
     const request = context.switchToHttp().getRequest<ConsoleRequest & { method: string }>();
-    // The routes of the console are exempt from limits, so the app's guard does not check denied addresses here.
+    // The routes of the console are exempt from limits, so the app's guard doesn't check denied addresses here.
     if (this.denied.mayRefuse && this.denied.refuses({ parts: { request } })) {
       throw new RateLimitDeniedException(this.settings.options.lists?.status);
     }
@@ -47,17 +47,17 @@ export class ConsoleRequestGuard implements CanActivate {
   }
 }
 
-/** Whether a request does not come from another site's page: browsers send one of two headers that show this. */
+/** Returns true unless the request comes from another site's page. Browsers send one of two headers that reveal this. */
 function isSameOrigin({ headers }: ConsoleRequest): boolean {
   const site = headerOf(headers, 'sec-fetch-site');
   const origin = headerOf(headers, 'origin');
-  // Somebody who types an address can read only what they may see anyway.
+  // A user who types the address only gets data that they may view anyway.
   if (site !== undefined) return site === 'same-origin' || (site === 'none' && origin === undefined);
   if (origin === undefined) return true;
   return URL.canParse(origin) && new URL(origin).host === headerOf(headers, 'host');
 }
 
-/** A form on another site can send neither the header nor JSON. */
+/** Rejects forms of other sites, which can send neither the header nor JSON. */
 function assertPage({ headers }: ConsoleRequest): void {
   if (headerOf(headers, CONSOLE_HEADER) !== '1')
     throw new ConsoleProblem(403, consoleMessages.noHeader(CONSOLE_HEADER));
@@ -67,7 +67,7 @@ function assertPage({ headers }: ConsoleRequest): void {
   }
 }
 
-/** The guard of changes if no `write` guards are set. */
+/** The guard of changes if there are no `write` guards. */
 @Injectable()
 export class ReadOnlyGuard implements CanActivate {
   canActivate(): boolean {
@@ -75,10 +75,10 @@ export class ReadOnlyGuard implements CanActivate {
   }
 }
 
-/** What a user may do, beyond viewing: act on single keys for a while, or change anything. */
+/** A role beyond viewing: act on single keys temporarily, or change everything. */
 export type Role = 'act' | 'change';
 
-/** Says what users may do, in a console with the option `act`. */
+/** Determines the role of a user, in a console with the option `act`. */
 @Injectable()
 export class Roles {
   constructor(
@@ -86,12 +86,12 @@ export class Roles {
     private readonly modules: ModuleRef,
   ) {}
 
-  /** Whether there are users who may act on keys, but not change everything. */
+  /** True if some users may act on keys without being allowed to change everything. */
   get areGiven(): boolean {
     return this.routes.act !== undefined;
   }
 
-  /** Rejects unless the user has the role, or the larger one. What a guard throws is left to the app's filters. */
+  /** Rejects unless the user has the role or the larger one. Exceptions of guards are left to the app's filters. */
   async check(role: Role, context: ExecutionContext): Promise<void> {
     const { act, write } = this.routes;
     if (role === 'act' && act !== undefined && (await this.pass(act, context, write !== undefined))) return;
@@ -99,7 +99,7 @@ export class Roles {
     throw new ConsoleProblem(403, consoleMessages.needsRole(role, role === 'act' ? 'act' : 'write'));
   }
 
-  /** Whether all guards pass. If others follow that may, an error is not the last word. */
+  /** Resolves to true if all guards pass. While other guards may still pass, an error isn't final. */
   private async pass(
     guards: readonly ConsoleGuard[],
     context: ExecutionContext,
@@ -127,7 +127,7 @@ export class Roles {
   }
 }
 
-/** Lets those in who may act on keys: the guards of `act` or those of `write` pass. */
+/** Admits users who may act on keys: the guards of `act` or those of `write` pass. */
 @Injectable()
 export class ActGuard implements CanActivate {
   constructor(private readonly roles: Roles) {}
@@ -138,7 +138,7 @@ export class ActGuard implements CanActivate {
   }
 }
 
-/** Lets those in who may change anything: the guards of `write` pass. */
+/** Admits users who may change everything: the guards of `write` pass. */
 @Injectable()
 export class ChangeGuard implements CanActivate {
   constructor(private readonly roles: Roles) {}

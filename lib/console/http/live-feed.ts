@@ -3,11 +3,11 @@ import type { Tick, TopKeys } from '../api.js';
 import { consoleMessages } from '../../engine/errors/messages/console.js';
 import { ConsoleProblem } from '../problem.js';
 
-/** The most viewers of one instance. */
+/** Maximum number of viewers of one instance. */
 export const MOST_VIEWERS = 32;
-/** The delay after a second before it is sent: by then, all instances have stored their counts. */
+/** The delay after a second before it is sent. By then, all instances have stored their counts. */
 const LAG_MS = 300;
-/** A viewer that reads nothing for this many seconds is gone. */
+/** A viewer that reads nothing for this many seconds is removed. */
 const MOST_SKIPPED = 10;
 
 /** An open page. */
@@ -15,16 +15,16 @@ interface Viewer {
   readonly response: ServerResponse;
   /** The address of its client. */
   readonly from: string;
-  /** The limit whose keys it shows. */
+  /** The limit whose keys it displays. */
   readonly top: string | undefined;
   skipped: number;
 }
 
-/** Sends viewers once a second what happened. Does nothing without viewers. */
+/** Sends viewers the newest data once per second. Does nothing without viewers. */
 export class LiveFeed {
   private readonly viewers = new Set<Viewer>();
   private timer: NodeJS.Timeout | undefined;
-  /** Whether viewers are being sent data. */
+  /** True while data is being sent to viewers. */
   private isPublishing = false;
   private isClosed = false;
 
@@ -39,7 +39,7 @@ export class LiveFeed {
   }
 
   /**
-   * Makes room for a viewer: the client with most places gives one up to clients with fewer. Throws a `ConsoleProblem` if none
+   * Makes room for a viewer: the client with the most places gives one up to a client with fewer. Throws a `ConsoleProblem` if no client
    * does.
    */
   makeRoom(from: string): void {
@@ -54,7 +54,7 @@ export class LiveFeed {
     most[0]!.response.end();
   }
 
-  /** Sends data to a viewer from now on, until it leaves. */
+  /** Sends data to a viewer until it leaves. */
   add(response: ServerResponse, headers: Readonly<Record<string, string>>, top: string | undefined, from = ''): void {
     const viewer = { response, from, top, skipped: 0 };
     const leave = () => void this.viewers.delete(viewer);
@@ -63,11 +63,11 @@ export class LiveFeed {
     response.writeHead(200, {
       ...headers,
       'content-type': 'text/event-stream; charset=utf-8',
-      // Makes proxies and middleware pass events on at once.
+      // Makes proxies and middleware forward events immediately.
       'cache-control': 'no-store, no-transform',
       'x-accel-buffering': 'no',
     });
-    // A request for the headers alone would never end.
+    // A HEAD request would never end.
     if (response.req.method === 'HEAD') {
       response.end();
       return;

@@ -6,7 +6,7 @@ import { PAGE_SCRIPT, PAGE_STYLE, type PageAsset } from '../page.generated.js';
 import { ConsoleProblem } from '../problem.js';
 import type { Answer, Call } from './route.js';
 
-/** What the page may do: run its own script, and talk to this console. */
+/** The content security policy of the page: it may run its own script and call this console. */
 function policyOf(nonce: string): string {
   return [
     "default-src 'none'",
@@ -24,9 +24,9 @@ const SCRIPT_NAME = `console.${PAGE_SCRIPT.hash}.js`;
 const STYLE_NAME = `console.${PAGE_STYLE.hash}.css`;
 
 /**
- * The page. Its links are relative to its own address, so that it works behind any proxy that keeps the last part of it.
+ * The page. Its links are relative to its own address, so that it works behind any proxy that keeps the last part of the path.
  *
- * @param base where the console is, as seen from the page: empty, or the last part of its path and a slash
+ * @param base the console's address relative to the page: empty, or the last part of its path and a slash
  */
 function pageOf(base: string, nonce: string): string {
   const at = escaped(base);
@@ -55,7 +55,7 @@ function pageOf(base: string, nonce: string): string {
 interface ServedAsset {
   readonly type: string;
   readonly brotli: Buffer;
-  /** The uncompressed file, for clients that do not accept Brotli. */
+  /** The uncompressed file, for clients that don't accept Brotli. */
   readonly plain: () => Buffer;
 }
 
@@ -79,7 +79,7 @@ export function servePage({ exchange, folder }: Call): Answer {
 /** Serves a file of the page. */
 export function serveAsset({ exchange }: Call): Answer {
   const { params, headers } = exchange.request;
-  // Unknown files are those of an older version.
+  // An unknown file belongs to an older version.
   const asset = ASSETS.get(params?.['file'] ?? '');
   if (asset === undefined) throw new ConsoleProblem(404, consoleMessages.noFile());
   const readsBrotli = /(?:^|,)\s*br\s*(?:,|;|$)/.test(headerOf(headers, 'accept-encoding') ?? '');

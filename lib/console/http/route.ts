@@ -6,10 +6,10 @@ import type { CatalogEntry } from '../limit-catalog.js';
 import type { RateLimitConsole } from '../rate-limit-console.js';
 import type { Exchange } from './exchange.js';
 
-/** Who may call a route: whoever may view the console, act on single keys for a while, or change anything. */
+/** The role that a route requires: view the console, act on single keys temporarily, or change everything. */
 export type RouteRole = 'view' | 'act' | 'change';
 
-/** The metadata of handlers that pages of other sites may call: links lead to the page, and it loads its files. */
+/** Metadata of handlers that pages of other sites may call: they may link to the page, and the page loads its files. */
 export const OPEN = Symbol('OPEN');
 
 /** A request to a route. */
@@ -19,13 +19,13 @@ export interface Call {
   readonly fields: Fields;
   /** The last part of the console's path. */
   readonly folder: string;
-  /** Who makes a change, and why. Determined once everything else is valid. */
+  /** Returns the actor and the reason of a change. Called once everything else is valid. */
   cause(): Promise<Cause>;
-  /** Rejects if a user who may only act on keys does, replaces or ends something that has no end. */
+  /** Rejects if a user who may only act on keys creates, replaces or ends something without an end. */
   checkEnds(hasEnd: boolean, replaces: () => Promise<boolean>): Promise<void>;
 }
 
-/** What a route does once its fields are checked. Resolves to what is sent as JSON; to `undefined` if it has responded itself. */
+/** Runs a route whose fields are valid. Resolves to the JSON to send, or to `undefined` if it has already responded. */
 export type Answer = () => unknown;
 
 /** A route of the console. */
@@ -33,15 +33,15 @@ export interface Route {
   readonly method: 'GET' | 'POST';
   readonly path: string;
   readonly role: RouteRole;
-  /** The fields that it knows, of the query or the body; all are ignored if absent. Changes also need a `reason`. */
+  /** The fields of the query or the body; without them, all fields are ignored. Changes also require a `reason`. */
   readonly fields?: readonly string[];
-  /** Whether pages of other sites may link to it. */
+  /** True if pages of other sites may link to it. */
   readonly isOpen?: true;
   /** Reads the fields. */
   readonly read: (call: Call) => Answer | Promise<Answer>;
 }
 
-/** A route of the view role that reads. */
+/** A route of the view role that only reads. */
 export const view = (path: string, fields: readonly string[] | undefined, read: Route['read']): Route => ({
   method: 'GET',
   path,
@@ -59,7 +59,7 @@ export const post =
     read,
   });
 
-/** The label of a limit that is shown: beside the app, more are shown than can be asked. */
+/** The label of a displayed limit. A console outside the app displays more limits than it can check. */
 export function shownLimit({ console, fields }: Call): string {
   const label = fields.text('limit', 'the name of a limit');
   if (label !== '' && !console.catalog.has(label)) fields.refuse('limit', consoleMessages.unknownLimit());
@@ -75,7 +75,7 @@ export function declaredLimit({ console, fields }: Call): string {
   return label;
 }
 
-/** Reads the place of a page in a list. */
+/** Reads the position of a page in a list. */
 export function cursorOf(fields: Fields): number {
   const cursor = fields.optional('cursor', (field) =>
     fields.text(field, "the 'next' of a page", (text) => /^\d{1,9}$/.test(text)),
@@ -89,7 +89,7 @@ export function endsOf(fields: Fields): Ends {
   return expiresIn === undefined ? {} : { expiresIn };
 }
 
-/** Shows something of a limit that is declared in this process. */
+/** Responds with details of a limit that is declared in this process. */
 export function ofDeclared(call: Call, answer: (entry: CatalogEntry) => unknown): Answer {
   const label = declaredLimit(call);
   return () => answer(call.console.catalog.find(label)!);

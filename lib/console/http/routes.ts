@@ -24,11 +24,11 @@ import {
 const [ask, act, change] = [post('view'), post('act'), post('change')];
 const RANGE_NAMES = Object.keys(RANGES) as Range[];
 const KINDS: readonly DeviationKind[] = ['overrides', 'blocks', 'lists', 'leases'];
-/** The longest text that is looked for: as long as an identity. */
+/** Maximum length of a text to search for: as long as an identity. */
 const LONGEST_FIND = 1024;
 const KEY = ['limit', 'identity', 'id'];
 
-/** Every route. Identities are always in the body, so that no log of URLs has them. */
+/** All routes. Identities are always in the body, so that no log of URLs contains them. */
 export const ROUTES: readonly Route[] = [
   { ...view('', undefined, servePage), isOpen: true },
   { ...view('assets/:file', undefined, serveAsset), isOpen: true },

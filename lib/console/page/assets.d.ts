@@ -1,4 +1,4 @@
-/** The text of a picture, as the bundler takes it. */
+/** The text of an image file, as the bundler provides it. */
 declare module '*.svg' {
   const text: string;
   export default text;

@@ -1,5 +1,5 @@
 // Bundles the page of the console into lib/console/page.generated.ts, compressed, so that the package needs no file at run time.
-// What was bundled from the same files before is left as it is.
+// A bundle of the same files is left unchanged.
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -11,7 +11,7 @@ const bundled = existsSync(target) ? readFileSync(target, 'utf8') : '';
 const head = `// Made from lib/console/page/ by its bundle.mjs. Do not edit. ${hashOfSources()}\n`;
 if (bundled.startsWith(head)) process.exit();
 
-// Only now: it takes a while to load.
+// Imported only now, because it takes a while to load.
 const { build } = await import('esbuild');
 
 const { outputFiles } = await build({
@@ -21,7 +21,7 @@ const { outputFiles } = await build({
   write: false,
   outdir: 'out',
   format: 'iife',
-  // The first that know `light-dark()`.
+  // The first versions with `light-dark()`.
   target: ['chrome123', 'firefox120', 'safari17.5'],
   jsx: 'automatic',
   jsxImportSource: 'preact',
@@ -40,14 +40,14 @@ const lines = Object.entries(constantsOf).map(([ending, name]) => {
 
 const text = `${head}/** A file that the page of the console loads. */
 export interface PageAsset {
-  /** Tells its contents from those of other versions: hexadecimal digits. */
+  /** Distinguishes the contents from those of other versions: hexadecimal digits. */
   readonly hash: string;
   /** Its text, compressed by Brotli, in base64. */
   readonly brotli: string;
 }
 ${lines.join('')}`;
 
-// What reads it at the same time never finds half of it.
+// Written only if it has changed, so that a process that reads it at the same time never gets half of it.
 if (bundled !== text) writeFileSync(target, text);
 
 function assetOf(contents) {
@@ -58,7 +58,7 @@ function assetOf(contents) {
   };
 }
 
-/** Of the page, this program, and the versions of what they use. */
+/** The hash of the page, this program, and the versions of the packages that they use. */
 function hashOfSources() {
   const folder = new URL('./', import.meta.url);
   const sources = readdirSync(folder, { recursive: true, withFileTypes: true })
@@ -77,7 +77,7 @@ function hashOfSources() {
   return sum.digest('hex').slice(0, 16);
 }
 
-/** The licences of what is bundled, which ask to go with it. */
+/** The licenses of bundled packages, which require being included. */
 function notices() {
   const texts = LIBRARIES.map((name) => {
     const read = (file) => readFileSync(new URL(`../../../node_modules/${name}/${file}`, import.meta.url), 'utf8');

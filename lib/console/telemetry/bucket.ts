@@ -1,11 +1,11 @@
-/** The shortest time that is distinguished, in milliseconds. */
+/** The shortest duration that is measured, in milliseconds. */
 const SHORTEST_MS = 0.001;
-/** Classes for each doubling: quantiles are accurate within 5 %. */
+/** Classes per doubling: quantiles are accurate to within 5 %. */
 const PER_DOUBLING = 8;
 /** The number of classes from a microsecond to more than a minute. */
 const CLASSES = 27 * PER_DOUBLING;
 
-/** Durations of checks, in classes that grow with the duration. */
+/** Durations of checks, in classes whose width grows with the duration. */
 export class LatencyHistogram {
   private readonly counts = new Uint32Array(CLASSES);
 
@@ -23,7 +23,7 @@ export class LatencyHistogram {
   }
 }
 
-/** The duration that a share of the checks did not exceed, in milliseconds; `null` if there were none. */
+/** The duration that a share of the checks did not exceed, in milliseconds; `null` without checks. */
 export function quantile(classes: ReadonlyMap<number, number>, part: number): number | null {
   let left = part * [...classes.values()].reduce((sum, count) => sum + count, 0);
   if (left <= 0) return null;
@@ -35,7 +35,7 @@ export function quantile(classes: ReadonlyMap<number, number>, part: number): nu
   return null;
 }
 
-/** What is counted for a limit, in the order in which it is stored. */
+/** The counts of a limit, in the order in which they are stored. */
 export const LIMIT_COUNTS = [
   'allowed',
   'refused',
@@ -43,17 +43,17 @@ export const LIMIT_COUNTS = [
   'near',
   'candidateRefused',
   'candidateAsked',
-  // Of adaptive limits: how often they were looked at, and the sums of what they admitted then and had in flight.
+  // For adaptive limits: the number of times that their state was read, and the sums of the units admitted and in flight at these times.
   'looks',
   'admits',
   'inFlight',
 ] as const;
-/** What is counted for checks, in the order in which it is stored. */
+/** The counts of checks, in the order in which they are stored. */
 export const CHECK_COUNTS = ['checks', 'fallback', 'cache', 'prefetch'] as const;
 
-/** The label of all limits that are counted together, since there are too many. */
+/** The label of all limits that are counted together, because there are too many. */
 export const OTHERS = '(others)';
-/** The most characters of a stored bucket: it has room for more than 2,000 limits with names of usual length. */
+/** Maximum number of characters of a stored bucket: enough for more than 2,000 limits with names of usual length. */
 const MOST_STORED = 65_536;
 
 export type LimitCounts = Record<(typeof LIMIT_COUNTS)[number], number>;
@@ -77,14 +77,14 @@ export function noCheckCounts(): CheckCounts {
   return { checks: 0, fallback: 0, cache: 0, prefetch: 0 };
 }
 
-/** What happened in a period of time. */
+/** The counts of a period of time. */
 export interface Bucket {
-  /** By the labels of limits. */
+  /** By label of the limit. */
   readonly limits: Map<string, LimitCounts>;
   readonly checks: CheckCounts;
-  /** The number of checks in each class of a `LatencyHistogram`, by the number of the class. */
+  /** The number of checks in each class of a `LatencyHistogram`, by number of the class. */
   readonly latencies: Map<number, number>;
-  /** Whether declared limits may have been counted as `(others)`. */
+  /** True if declared limits may have been counted as `(others)`. */
   hides: boolean;
 }
 
@@ -104,7 +104,7 @@ export function addBucket(to: Bucket, { limits, checks, latencies, hides }: Buck
   for (const [index, count] of latencies) to.latencies.set(index, (to.latencies.get(index) ?? 0) + count);
 }
 
-/** Takes counts that it contains out of a bucket. */
+/** Subtracts counts that a bucket contains. */
 export function subtractBucket(from: Bucket, { limits, checks, latencies }: Bucket): void {
   for (const [label, counts] of limits) {
     const left = from.limits.get(label);
@@ -125,8 +125,8 @@ export function isEmpty({ limits, checks }: Bucket): boolean {
 }
 
 /**
- * The stored form of a bucket as JSON: `[[label, …counts], …], [checks, …], [class, count, …]`, and 1 or 0 for whether `(others)` may
- * hide declared limits. Zeros at the end of counts are left out. Beyond a length, limits with few decisions are stored as `(others)`.
+ * The stored form of a bucket as JSON: `[[label, …counts], …], [checks, …], [class, count, …]`, then 1 if `(others)` may include declared
+ * limits, otherwise 0. Zeros at the end of counts are left out. If it is too long, limits with few decisions are stored as `(others)`.
  */
 export function writeBucket(bucket: Bucket): string {
   const { checks, latencies } = bucket;
@@ -164,7 +164,7 @@ function shortened({ limits }: Bucket, rows: readonly string[], length: number):
   return { limits: kept.set(OTHERS, others), hides: true };
 }
 
-/** The most characters of the row of `(others)`. */
+/** Maximum number of characters of the row of `(others)`. */
 const OTHERS_LENGTH = 150;
 
 function decisionsOf({ allowed, refused, shadowRefused, candidateAsked }: LimitCounts): number {
@@ -175,7 +175,7 @@ function addCounts(to: LimitCounts, counts: LimitCounts): void {
   for (const name of LIMIT_COUNTS) to[name] += counts[name];
 }
 
-/** Reads a stored bucket; `undefined` if it is not one, such as one of another release. */
+/** Reads a stored bucket; `undefined` if it isn't one, for example if another release wrote it. */
 export function readBucket(text: string): Bucket | undefined {
   try {
     const [limits, checks, latencies, hides] = JSON.parse(text) as [unknown[][], unknown[], unknown[], unknown];
@@ -189,7 +189,7 @@ export function readBucket(text: string): Bucket | undefined {
     for (let at = 0; at + 1 < latencies.length; at += 2) {
       bucket.latencies.set(countOf(latencies[at]), countOf(latencies[at + 1]));
     }
-    // The release before did not say.
+    // The previous release did not store this.
     bucket.hides = bucket.limits.has(OTHERS) && hides !== 0;
     return bucket;
   } catch {

@@ -8,29 +8,29 @@ import { shownIdentity } from '../../engine/limits/hierarchy.js';
 import type { HeldLease, StoreDecision } from '../../storage/stores/store.js';
 import type { NotedKeys } from './noted-keys.js';
 
-/** Whether units of a limit are held by leases that are kept in the store. */
+/** Returns true if units of a limit are held by leases in the store. */
 export function leasesUnits({ algorithm, adapts }: CompiledLimit): boolean {
   return algorithm.leases !== undefined && !adapts;
 }
 
-/** How long such a lease lasts that nobody renews or releases, in milliseconds. */
+/** The duration of such a lease if it is neither renewed nor released, in milliseconds. */
 function leaseMs({ options }: CompiledLimit): number {
   return milliseconds((options as { ttl?: unknown }).ttl) ?? 0;
 }
 
-/** Whether refusals of a limit block their keys. */
+/** Returns true if rejections of a limit block their keys. */
 function blocksKeys({ blockFor, escalation }: CompiledLimit): boolean {
   return blockFor > 0 || escalation !== undefined;
 }
 
-/** Notes the keys of decisions that outlast their requests: leases and blocks. */
+/** Records the keys of decisions that outlast their requests: leases and blocks. */
 export class LastingDecisions {
   constructor(
     private readonly noted: NotedKeys | undefined,
     private readonly labelOf: (limit: CompiledLimit) => string | undefined,
   ) {}
 
-  /** A limit whose units are leased was charged. */
+  /** Called when a limit with leases was charged. */
   leased(label: string, entry: CheckEntry, { ticket }: StoreDecision): void {
     if (ticket !== undefined) this.noted?.held(label, shownIdentity(entry), leaseMs(entry.limit));
   }
@@ -40,7 +40,7 @@ export class LastingDecisions {
       this.noted?.blocked('limit', label, shownIdentity(entry), retryAfterMs);
   }
 
-  /** A counter was blocked by a call for so long, or unblocked if that is 0. */
+  /** Called when a call blocked a counter for `durationMs` milliseconds, or unblocked it if that is 0. */
   blocked(counter: Counter, durationMs: number): void {
     const label = this.labelOf(counter.limit);
     if (label !== undefined) this.noted?.blocked('call', label, shownIdentity(counter), durationMs);
@@ -53,38 +53,38 @@ export class LastingDecisions {
   }
 }
 
-/** The most declared limits that are distinguished; further ones are counted together. */
+/** Maximum number of declared limits to count separately; the rest is counted together. */
 const MOST_DECLARED = 2000;
-/** The most labels of other limits that are distinguished: functions may make new ones for each request. */
+/** Maximum number of other labels to count separately, since functions may create new ones for each request. */
 const MOST_GIVEN = 200;
-/** The most limits. */
+/** Maximum number of limits. */
 const MOST_LIMITS = 4000;
 
 /** The counts of a limit until the next second. */
 export interface Counted extends LimitCounts {
   readonly label: string;
-  /** Where its keys are counted, if they are. */
+  /** The counts of its keys, if they are counted. */
   keys: TopKeyCounts | undefined;
-  /** The version of it that decided last. */
+  /** The version of the limit that decided last. */
   limit: CompiledLimit;
-  /** Where what its keys ask for is counted in this interval, if it is. */
+  /** The demand of its keys in this interval, if it is counted. */
   demand: DemandWindow | undefined;
 }
 
-/** The limits that are counted: each by its label, and those that are too many together. */
+/** The counts of limits: each by its label, and the rest together. */
 export class CountedLimits {
   private readonly byLabel = new Map<string, Counted>();
   private readonly byLimit = new Map<CompiledLimit, Counted | null>();
   private declared = 0;
   private given = 0;
-  /** Whether declared limits are counted as others. */
+  /** True if declared limits are counted as others. */
   private hides = false;
 
   /**
-   * @param labelOf returns the label of a limit; `undefined` for one that is not shown
-   * @param keysOf returns where the keys of a label are counted, if they are
-   * @param isDeclared returns whether a label is that of a declared limit
-   * @param demandOf returns where the demand of a label is counted, if it is
+   * @param labelOf returns the label of a limit; `undefined` if it isn't displayed
+   * @param keysOf returns the counts of a label's keys, if they are counted
+   * @param isDeclared returns true for the label of a declared limit
+   * @param demandOf returns the demand of a label's keys, if it is counted
    */
   constructor(
     private readonly labelOf: (limit: CompiledLimit) => string | undefined,
@@ -93,7 +93,7 @@ export class CountedLimits {
     private readonly demandOf: (label: string, limit: CompiledLimit) => DemandWindow | undefined,
   ) {}
 
-  /** The counts of a limit; `null` if it is not shown. */
+  /** The counts of a limit; `null` if it isn't displayed. */
   of(limit: CompiledLimit): Counted | null {
     let counted = this.byLimit.get(limit);
     if (counted === undefined) {
@@ -125,12 +125,12 @@ export class CountedLimits {
     return { limits, hides: this.hides && limits.has(OTHERS) };
   }
 
-  /** Looks up again where the keys of each label are counted. */
+  /** Updates which labels' keys are counted. */
   watch(): void {
     for (const counted of this.byLabel.values()) {
       const { label, limit } = counted;
       counted.keys = this.keysOf(label);
-      // Keys of several limits are not those of one.
+      // The keys of several limits can't be counted as those of one.
       counted.demand = label === OTHERS ? undefined : this.demandOf(label, limit);
     }
   }

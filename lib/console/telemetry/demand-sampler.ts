@@ -1,24 +1,23 @@
 import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
 import { milliseconds } from '../../engine/options/values.js';
 
-/** The most keys of a window whose units are counted. */
+/** Maximum number of keys per window whose units are counted. */
 export const MOST_KEYS = 128;
 /** One more than the largest hash. */
 export const ALL_HASHES = 2 ** 32;
 
-/** What the keys of a limit asked for in one interval: of all keys, or of those whose hash is below a bound. */
+/** The units that the keys of a limit requested in one interval: of all keys, or of those with a hash below a bound. */
 export interface KeyDemand {
-  /** Keys with a smaller hash were counted, all of them: the same ones in every window and instance that has this bound. */
+  /** All keys with a smaller hash were counted. They are the same in every window and instance with this bound. */
   readonly below: number;
-  /** Units by the hash of the key. */
+  /** Units by hash of the key. */
   readonly units: ReadonlyMap<number, number>;
 }
 
 /**
- * Counts the units that keys ask for in bounded memory: if there are too many keys, only those with a small hash are counted on. Each
- * of these has its exact number, and they are a random sample of all keys, the same one in other windows and instances
- * (consistent sampling: P. B. Gibbons, "Distinct sampling for highly-accurate answers to distinct values queries and event
- * reports", VLDB 2001).
+ * Counts the units that keys request, in limited memory: if there are too many keys, only those with a small hash are still counted. Their
+ * numbers are exact, and they are a random sample of all keys, the same one in other windows and instances (consistent sampling: P. B.
+ * Gibbons, "Distinct sampling for highly-accurate answers to distinct values queries and event reports", VLDB 2001).
  */
 export class DemandWindow implements KeyDemand {
   readonly units = new Map<number, number>();
@@ -37,7 +36,7 @@ export class DemandWindow implements KeyDemand {
   }
 }
 
-/** The demand of several instances in the same interval. What not all of them counted is left out. */
+/** Adds up the demand of several instances in the same interval. Keys that some instance did not count are left out. */
 export function mergeDemand(parts: readonly KeyDemand[]): KeyDemand {
   const below = Math.min(ALL_HASHES, ...parts.map((part) => part.below));
   const units = new Map<number, number>();
@@ -52,7 +51,7 @@ export function writeDemand({ below, units }: KeyDemand): string {
   return JSON.stringify([below, ...[...units].flat()]);
 }
 
-/** Reads what is stored; `undefined` if it is not that, such as that of another release. */
+/** Reads a stored window; `undefined` if it isn't one, for example if another release wrote it. */
 export function readDemand(text: unknown): KeyDemand | undefined {
   try {
     const [below, ...rest] = JSON.parse(String(text)) as unknown[];
@@ -66,7 +65,7 @@ export function readDemand(text: unknown): KeyDemand | undefined {
   }
 }
 
-/** FNV-1a over UTF-16 code units, with the last mixing of MurmurHash3, so that each bit of a key matters to each bit of its hash. */
+/** FNV-1a over UTF-16 code units, with the final mixing of MurmurHash3, so that each bit of a key affects each bit of its hash. */
 function hash32(key: string): number {
   let hash = 0x811c9dc5;
   for (let at = 0; at < key.length; at++) hash = Math.imul(hash ^ key.charCodeAt(at), 0x01000193);
@@ -75,18 +74,18 @@ function hash32(key: string): number {
   return (hash ^ (hash >>> 16)) >>> 0;
 }
 
-/** How long what was counted is kept. */
+/** How long counts are kept. */
 export const DEMAND_MS = 3_600_000;
-/** The windows of an hour that are counted: while one is, each decision of the limit costs more. */
+/** The number of windows per hour that are counted. While one is counted, each decision of the limit costs more. */
 const SAMPLED_AN_HOUR = 6;
-/** The most windows of a limit to keep, those that were counted for viewers included. */
+/** Maximum number of windows of a limit to keep, including those counted for viewers. */
 export const MOST_WINDOWS = 64;
-/** The most limits whose demand is counted. */
+/** Maximum number of limits whose demand is counted. */
 const MOST_LIMITS = 500;
-/** A window that is counted from later on lacks what came before. */
+/** If counting starts later than this in a window, the window is incomplete. */
 const LATE_MS = 900;
 
-/** A window, by the number of intervals since the epoch at its start. */
+/** A window, by its number of intervals since the epoch. */
 export interface SampledWindow {
   readonly window: number;
   readonly demand: KeyDemand;
@@ -97,30 +96,30 @@ export interface UnsentWindow extends SampledWindow {
   readonly label: string;
   readonly intervalMs: number;
   readonly text: string;
-  /** The windows of this limit that are no longer kept. */
+  /** Windows of this limit that are no longer kept. */
   readonly gone: readonly number[];
 }
 
-/** What is counted of a limit. */
+/** The windows of a limit. */
 interface Sampled {
   readonly intervalMs: number;
   readonly done: SampledWindow[];
   open: { readonly window: number; readonly demand: DemandWindow } | undefined;
 }
 
-/** Counts what the keys of each limit ask for in some of its intervals: all instances count in the same ones. */
+/** Counts the demand of each limit's keys in some of its intervals. All instances count in the same intervals. */
 export class DemandSampler {
   private readonly byLabel = new Map<string, Sampled>();
   private unsent: UnsentWindow[] = [];
 
   /**
-   * @param isWatched whether somebody looks at the demand of a limit: then each interval is counted
+   * @param isWatched returns true while somebody views the demand of a limit; every interval is counted then
    */
   constructor(private readonly isWatched: (label: string) => boolean) {}
 
   /**
-   * Where the demand of a limit is counted now; `undefined` if it is not. Called for each limit at the start of each second, by the
-   * Redis server's clock.
+   * The current window of a limit; `undefined` if it isn't counted. Called for each limit at the start of each second, on the Redis
+   * server's clock.
    */
   windowOf(label: string, limit: CompiledLimit, now: number): DemandWindow | undefined {
     const intervalMs = intervalOf(limit.options);
@@ -128,7 +127,7 @@ export class DemandSampler {
     let sampled = this.byLabel.get(label);
     if (sampled?.intervalMs !== intervalMs) {
       if (sampled === undefined && this.byLabel.size >= MOST_LIMITS) return undefined;
-      // Numbers of another interval say nothing of this one.
+      // Counts per another interval are useless for this one.
       this.byLabel.set(label, (sampled = { intervalMs, done: [], open: undefined }));
     }
     const window = Math.floor(now / intervalMs);
@@ -140,12 +139,12 @@ export class DemandSampler {
     return sampled.open.demand;
   }
 
-  /** The windows of a limit in the last hour that were counted in this instance, with the length of its interval. */
+  /** The windows of a limit that this instance counted in the last hour, and the length of its interval. */
   windows(label: string): { readonly intervalMs: number; readonly done: readonly SampledWindow[] } | undefined {
     return this.byLabel.get(label);
   }
 
-  /** The windows to store, at most `most`. They are handed out once: what is lost is a part of a sample. */
+  /** Returns the windows to store, at most `most`, and only once: a lost window only makes the sample smaller. */
   take(most: number): UnsentWindow[] {
     const taken = this.unsent.slice(0, most);
     this.unsent = this.unsent.slice(most);
@@ -166,7 +165,7 @@ export class DemandSampler {
   }
 }
 
-/** The interval of a rate in whole seconds; `undefined` for limits without one, and for those whose interval is longer than what is kept. */
+/** The interval of a rate in whole seconds; `undefined` for limits without one, or with a longer one than is kept. */
 export function intervalOf(options: object): number | undefined {
   const { rate, interval } = options as { readonly rate?: unknown; readonly interval?: unknown };
   const ms = interval === undefined ? undefined : milliseconds(interval);
@@ -174,7 +173,7 @@ export function intervalOf(options: object): number | undefined {
   return Math.max(1, Math.ceil(ms / 1000)) * 1000;
 }
 
-/** Whether a window is one of those that all instances count: some of each hour, different ones for each limit. */
+/** Returns true if all instances count a window: some in each hour, different ones for each limit. */
 function isSampled(label: string, window: number, intervalMs: number): boolean {
   const every = Math.max(1, Math.floor(DEMAND_MS / intervalMs / SAMPLED_AN_HOUR));
   let offset = 0;

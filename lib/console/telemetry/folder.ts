@@ -4,25 +4,25 @@ import { type ConsoleClock, type ConsoleRedis, ENDED, FOLD_AFTER_MS, LOST_SHOWN_
 import { FOLD_SCRIPT } from './fold-script.generated.js';
 import { RESOLUTIONS, type Resolution } from './timeline.js';
 
-/** The steps to add in one call: between calls, requests of the app get their turn. */
+/** The number of steps to add per call. Requests of the app run between calls. */
 const STEPS_PER_CALL = 40;
-/** The instances to add in one turn. */
+/** The number of instances to add per turn. */
 const PER_TURN = 5;
-/** With more lost instances than this, those lost longest are added early. */
+/** With more lost instances than this, those that were lost first are added early. */
 const MOST_LOST = 50;
 
-/** An ended instance, as it stands in an index. */
+/** An ended instance in an index. */
 interface Ended {
   readonly id: string;
-  /** When it last reported, as Redis wrote it. */
+  /** When it last reported, as stored on Redis. */
   readonly score: string;
   readonly index: 'endings' | 'reports';
 }
 
 /**
- * Adds what ended instances counted to one sum, so that the number of hashes to read does not grow with each deployment. A script
- * moves each step to the sum only if the instance has not reported meanwhile and no other instance has changed the sum, so that each
- * count is in one of both, exactly once.
+ * Adds the counts of ended instances to one sum, so that the number of hashes to read doesn't grow with each deployment. A script moves
+ * each step to the sum only if the instance has not reported in the meantime and no other instance has changed the sum. So each count is in
+ * exactly one of them.
  */
 export class Folder {
   private readonly script: Script;
@@ -35,7 +35,7 @@ export class Folder {
     this.script = new Script(redis.client, FOLD_SCRIPT);
   }
 
-  /** Adds some ended instances, and returns how many. Rejects with `RateLimitStoreError`. */
+  /** Adds some ended instances. Returns how many. Rejects with `RateLimitStoreError`. */
   async turn(self: string): Promise<number> {
     let folded = 0;
     for (const each of await this.ended()) if (each.id !== self && (await this.fold(each))) folded++;
@@ -54,7 +54,7 @@ export class Folder {
     return [...scored(endings, 'endings'), ...old].slice(0, PER_TURN);
   }
 
-  /** Returns whether all of it was added; another instance may do so at the same time. */
+  /** Returns true if all of it was added, by this instance or another one at the same time. */
   private async fold(ended: Ended): Promise<boolean> {
     const { keys } = this.redis;
     for (const resolution of RESOLUTIONS) if (!(await this.foldSteps(ended, resolution))) return false;
@@ -68,7 +68,7 @@ export class Folder {
     const source = keys.counts(ended.id, stepMs);
     const sum = keys.counts(ENDED, stepMs);
     const from = this.clock.now() - (steps + 1) * stepMs;
-    // In this order: what another instance adds from now on changes the version.
+    // Read in this order, so that additions by another instance from now on change the version.
     const [read, held] = await this.redis.read([
       ['get', keys.folds],
       ['hgetall', source],
@@ -111,7 +111,7 @@ function versionOf(reply: unknown): number {
   return Number(reply ?? 0);
 }
 
-/** Counts that cannot be read, such as those of another release, add nothing. */
+/** Counts that can't be read, for example from another release, add nothing. */
 function sumOf(text: string, before: string | null): string {
   const sum = emptyBucket();
   for (const each of [before, text]) {

@@ -1,9 +1,9 @@
 import type { Command, ConsoleRedis } from './console-redis.js';
 
-/** Why a key is noted: it is blocked by its limit or by a call, or it holds units. */
+/** The reason why a key is recorded: its limit or a call has blocked it, or it holds units. */
 export type NoteKind = 'limit' | 'call' | 'hold';
 
-/** A key of a limit that deviates until a time, as far as an instance has seen. */
+/** A key of a limit that deviates from the configuration until some time, as seen by an instance. */
 export interface Note {
   readonly kind: NoteKind;
   readonly label: string;
@@ -12,28 +12,28 @@ export interface Note {
   readonly until: number;
 }
 
-/** What is known about keys that were noted. */
+/** The recorded keys. */
 export interface Noted {
-  /** Those that last longest come first. */
+  /** The longest lasting first. */
   readonly notes: readonly Note[];
-  /** Since when they are noted, in milliseconds since the epoch; `null` if that is not known. */
+  /** Since when keys are recorded, in milliseconds since the epoch; `null` if unknown. */
   readonly since: number | null;
-  /** Whether there were more keys than are kept. */
+  /** True if there were more keys than are kept. */
   readonly isCut: boolean;
 }
 
-/** The most keys that are kept of each list, in an instance and on Redis. */
+/** Maximum number of keys per list, in an instance and on Redis. */
 export const MOST_NOTED = 1000;
-/** The most keys that are stored in one call. */
+/** Maximum number of keys to store per call. */
 const MOST_SENT = 200;
-/** Longer identities are not noted. */
+/** Longer identities are not recorded. */
 const LONGEST_NOTED = 256;
-/** A block that ends about when it was noted to end is not noted again. */
+/** A block is not recorded again if its end differs by less than this, in milliseconds. */
 const SAME_MS = 2000;
 /** Longer than any block. */
 const KEPT_SECONDS = 400 * 86_400;
 
-/** Notes the keys that are blocked or hold units, for a view that no store could list. */
+/** Records keys that are blocked or hold units, since no store can list them. */
 export class NotedKeys {
   private readonly blocks = new Map<string, Note>();
   private readonly holds = new Map<string, Note>();
@@ -45,7 +45,7 @@ export class NotedKeys {
     this.since = Math.round(now());
   }
 
-  /** Notes that a key is blocked for so long; 0 if it is not any more. */
+  /** Records that a key is blocked for `forMs`; 0 if it is no longer blocked. */
   blocked(kind: 'limit' | 'call', label: string, identity: string, forMs: number): void {
     const now = this.now();
     const until = Math.round(now + forMs);
@@ -55,16 +55,16 @@ export class NotedKeys {
     this.note({ kind, label, identity, until: forMs > 0 ? until : 0 }, this.blocks);
   }
 
-  /** Notes that a key holds units, which lapse after that time unless they are held longer. */
+  /** Records that a key holds units. They lapse after `forMs` unless they are renewed. */
   held(label: string, identity: string, forMs: number): void {
     const now = this.now();
     const known = this.holds.get(nameOf('hold', label, identity));
-    // A note covers twice the time, so that not each request makes one.
+    // A record covers twice the time, so that not every request creates one.
     if (known !== undefined && known.until - now >= forMs) return;
     this.note({ kind: 'hold', label, identity, until: Math.round(now + 2 * forMs) }, this.holds);
   }
 
-  /** What this instance has noted. */
+  /** The records of this instance. */
   own(list: 'blocks' | 'holds'): Noted {
     const now = this.now();
     const notes = [...this[list].values()].filter(({ until }) => until > now);
@@ -75,25 +75,25 @@ export class NotedKeys {
     };
   }
 
-  /** Forgets keys that do not deviate any more. */
+  /** Deletes records of keys that no longer deviate. */
   forget(list: 'blocks' | 'holds', notes: readonly Note[]): void {
     for (const { kind, label, identity } of notes) this[list].delete(nameOf(kind, label, identity));
   }
 
-  /** Removes and returns what is to be stored next. */
+  /** Removes and returns the records to store next. */
   take(): Note[] {
     const taken = [...this.unsent].slice(0, MOST_SENT);
     for (const [name] of taken) this.unsent.delete(name);
     return taken.map(([, note]) => note);
   }
 
-  /** Takes back what could not be stored. What was noted since is newer. */
+  /** Returns records that could not be stored. Records made since then are newer. */
   putBack(notes: readonly Note[]): void {
     const before = notes.map((note) => [nameOf(note.kind, note.label, note.identity), note] as const);
     this.unsent = new Map([...before, ...this.unsent].slice(0, 2 * MOST_NOTED));
   }
 
-  /** Commands that store notes. */
+  /** Commands that store records. */
   storing({ keys }: ConsoleRedis, notes: readonly Note[], isFirst: boolean): Command[] {
     const now = Math.round(this.now());
     const commands: Command[] = [];
@@ -105,7 +105,7 @@ export class NotedKeys {
     ] as const) {
       const ours = notes.filter(({ kind }) => (kinds as readonly string[]).includes(kind));
       if (ours.length === 0) continue;
-      // An end in the past takes a key out.
+      // An end in the past removes the key.
       commands.push(
         ['zadd', key, ...ours.flatMap((note) => [note.until, memberOf(note)])],
         ['zremrangebyscore', key, '-inf', now],
@@ -145,7 +145,7 @@ export class NotedKeys {
   }
 }
 
-/** Reads what all instances have noted. Rejects with `RateLimitStoreError`. */
+/** Reads the records of all instances. Rejects with `RateLimitStoreError`. */
 export async function readNoted(redis: ConsoleRedis, list: 'blocks' | 'holds', now: number): Promise<Noted> {
   const { keys } = redis;
   const [members, since, unnoted] = await redis.read([
@@ -162,7 +162,7 @@ export async function readNoted(redis: ConsoleRedis, list: 'blocks' | 'holds', n
   };
 }
 
-/** A command that takes notes out. */
+/** Commands that remove records. */
 export function forgetting({ keys }: ConsoleRedis, list: 'blocks' | 'holds', notes: readonly Note[]): Command[] {
   return notes.length === 0 ? [] : [['zrem', keys[list], ...notes.map(memberOf)]];
 }
@@ -175,7 +175,7 @@ function memberOf({ kind, label, identity }: Note): string {
   return JSON.stringify([kind, label, identity]);
 }
 
-/** Reads a member; `undefined` if it is none, such as one of another release. */
+/** Reads a member; `undefined` if it isn't a record, for example if another release wrote it. */
 function readMember(member: string, until: number): Note | undefined {
   try {
     const [kind, label, identity] = JSON.parse(member) as unknown[];

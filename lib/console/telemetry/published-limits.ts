@@ -5,16 +5,16 @@ import type { LimitInfo } from '../api.js';
 import type { LimitCatalog } from '../limit-catalog.js';
 import type { Command, ConsoleRedis } from './console-redis.js';
 
-/** A limit as instances publish it, for a console that runs beside the app. */
+/** A limit as instances publish it for a console outside the app. */
 export interface PublishedLimitInfo {
   readonly info: LimitInfo;
-  /** Its options, if its counters can be found by them. Functions are left out. */
+  /** Its options, if they are sufficient to find its counters. Functions are left out. */
   readonly definition?: Readonly<Record<string, unknown>>;
-  /** Whether it is one of the module's `limits`, or of `define` and `forFeature`. */
+  /** The place of its definition: the module's `limits`, or `define` and `forFeature`. */
   readonly place?: 'limits' | 'define';
 }
 
-/** The limits of an app, as one of its instances has published them. */
+/** The limits of an app as published by one of its instances. */
 export interface PublishedApp {
   /** The version of the package. */
   readonly version: string;
@@ -25,24 +25,24 @@ export interface PublishedApp {
   readonly limits: readonly PublishedLimitInfo[];
 }
 
-/** What was read: the limits of all instances, and when the newest of them was published. */
+/** The published limits of all instances, and when the newest of them were published. */
 export interface ReadApp extends PublishedApp {
-  /** In milliseconds since the epoch, by the clock of Redis. */
+  /** In milliseconds since the epoch, on the clock of Redis. */
   readonly at: number;
 }
 
-/** For how long the limits of an app are known after its last instance ended. */
+/** How long the limits of an app are kept after its last instance has ended. */
 const KEPT_SECONDS = 7 * 86_400;
-/** Limits that were published this much before the newest are those of instances that were replaced. */
+/** Limits published this much earlier than the newest ones are from instances that were replaced. */
 const REPLACED_MS = 3_600_000;
-/** The most different sets of limits: a deployment adds one. */
+/** Maximum number of different sets of limits. A deployment adds one. */
 const MOST_SETS = 20;
-/** The most characters of one: further limits are left out. */
+/** Maximum number of characters per set; further limits are left out. */
 const MOST_PUBLISHED = 1_000_000;
 
-/** Functions that decide neither which counter is asked nor how it counts. */
+/** Functions that affect neither the choice of the counter nor how it counts. */
 const BESIDE_COUNTING = ['key', 'cost', 'skip', 'count', 'message', 'body', 'priority', 'onMissingKey'];
-/** Options without a meaning for those who only look. */
+/** Options that don't matter for reading. */
 const OF_THE_APP = ['name', 'prefetch', 'hook'];
 
 /** The text that an instance publishes. */
@@ -71,7 +71,7 @@ export function publishedText(
   return JSON.stringify(app);
 }
 
-/** Commands that publish a text; or only say that it still holds, unless Redis may have lost it. */
+/** Commands that publish a text. A known text is only confirmed, unless Redis may have lost it. */
 export function publishing({ keys }: ConsoleRedis, text: string, now: number, isKnown: boolean): Command[] {
   const id = createHash('sha256').update(text).digest('hex').slice(0, 16);
   return [
@@ -82,7 +82,7 @@ export function publishing({ keys }: ConsoleRedis, text: string, now: number, is
   ];
 }
 
-/** Reads what instances have published; `undefined` if there is nothing. Rejects with `RateLimitStoreError`. */
+/** Reads the limits that instances have published; `undefined` if there are none. Rejects with `RateLimitStoreError`. */
 export async function readPublished(redis: ConsoleRedis): Promise<ReadApp | undefined> {
   const { keys } = redis;
   const [reply] = await redis.run([['zrange', keys.limitSets, 0, -1, 'WITHSCORES']]);
@@ -103,9 +103,9 @@ export async function readPublished(redis: ConsoleRedis): Promise<ReadApp | unde
   return { ...first, limits: [...limits.values()], at: newest };
 }
 
-/** The options by which others find the counters of a limit; `undefined` if these are not enough. */
+/** The options for finding the counters of a limit; `undefined` if they aren't sufficient. */
 function definitionOf({ definition, limit }: NamedLimit, defaults: object = {}): PublishedLimitInfo['definition'] {
-  // It is counted in the processes of the app.
+  // It is counted in the app's processes.
   if (limit.instance) return undefined;
   const written: [string, unknown][] = [];
   for (const [option, value] of Object.entries({ ...defaults, ...definition } as Record<string, unknown>)) {

@@ -8,7 +8,7 @@ import { type PublishedInstance, thisInstance } from './report.js';
 import { learnTime, Reporter } from './reporter.js';
 import type { WatchedLimits } from './watched-limits.js';
 
-/** Collects the decisions of this instance in steps, once a second, and has them reported. */
+/** Collects the decisions of this instance once per second, and reports them. */
 export class Recorder {
   readonly timeline = new Timeline();
   readonly self = thisInstance();
@@ -17,9 +17,9 @@ export class Recorder {
   private lastStep = -Infinity;
   private flushing: Promise<void> | undefined;
   private isClosed = false;
-  /** What stores the steps; `undefined` without Redis, and for an observer. */
+  /** Stores the steps; `undefined` without Redis, and for an observer. */
   private readonly reporter: Reporter | undefined;
-  /** Why an observer could not reach Redis. */
+  /** The reason why an observer could not reach Redis. */
   private unobserved: string | undefined;
   private folding: Promise<void> | undefined;
   /** Instances take turns. */
@@ -35,7 +35,7 @@ export class Recorder {
     private readonly circuit: () => InstanceInfo['circuit'],
     private readonly look: LookAtAdaptive,
     timeoutMs: number,
-    /** What is published of the app's limits; `undefined` for an observer beside the app, which is no instance of it. */
+    /** The text about the app's limits to publish; `undefined` for an observer outside the app, which isn't an instance. */
     private readonly limitsText: (() => string) | undefined,
   ) {
     if (redis === undefined || limitsText === undefined) return;
@@ -52,22 +52,22 @@ export class Recorder {
     this.arm();
   }
 
-  /** Whether this process only looks: it counts nothing, and reports nothing of itself. */
+  /** True if this process only observes: it counts nothing, and doesn't report itself. */
   get observes(): boolean {
     return this.limitsText === undefined;
   }
 
-  /** Why the last call to Redis failed. */
+  /** The error of the last call to Redis. */
   get problem(): string | undefined {
     return this.reporter === undefined ? this.unobserved : this.reporter.problem;
   }
 
-  /** Whether Redis came back so lately that other instances may not have reported yet. */
+  /** True if Redis came back so recently that other instances may not have reported yet. */
   get isJustBack(): boolean {
     return this.reporter?.isJustBack === true;
   }
 
-  /** What this instance publishes about itself. */
+  /** The data that this instance publishes about itself. */
   get published(): PublishedInstance {
     const { clock, startedAt } = this;
     const now = Math.round(clock.now());
@@ -85,13 +85,13 @@ export class Recorder {
     };
   }
 
-  /** Says that this instance ends, and stores what it counted. It goes on to count. Never rejects. */
+  /** Reports the end of this instance and stores its counts. Counting continues. Never rejects. */
   async leave(): Promise<void> {
     if (this.reporter !== undefined) this.reporter.isLeaving = true;
     await this.flush();
   }
 
-  /** Folds and stores the last counts. Never rejects. */
+  /** Collects and stores the last counts. Never rejects. */
   async close(): Promise<void> {
     this.isClosed = true;
     clearTimeout(this.timer);
@@ -99,7 +99,7 @@ export class Recorder {
     await this.leave();
   }
 
-  /** Stores what has not been stored yet, in one call. Never rejects. */
+  /** Stores all pending data in one call. Never rejects. */
   async flush(): Promise<void> {
     await this.flushing;
     this.fold();
@@ -109,7 +109,7 @@ export class Recorder {
     }
   }
 
-  /** Takes the counts since the last time, as those of the second that has just ended. */
+  /** Collects the counts since the last time, for the second that has just ended. */
   fold(): void {
     this.limits.turn();
     const { tally } = this.limits;
@@ -117,7 +117,7 @@ export class Recorder {
     tally.adaptive.addTo(bucket, this.look);
     if (bucket.checks.checks === 0 && bucket.limits.size === 0) return;
     const now = this.clock.now();
-    // What is counted while a timer is late belongs to the second before.
+    // If the timer is late, counts of the following second are added to the ended one.
     const at = this.isClosed ? now : Math.floor(now / 1000) * 1000 - 1;
     this.timeline.add(at, bucket);
   }
@@ -125,7 +125,7 @@ export class Recorder {
   private arm(): void {
     if (this.isClosed) return;
     const now = this.clock.now();
-    // Timers may be a moment early.
+    // Timers may fire a moment early.
     const next = Math.max(Math.floor(now / 1000), this.lastStep) + 1;
     const wait = Math.min(next * 1000 + 2 - now, 1002);
     this.timer = setTimeout(this.tick, wait).unref();
@@ -134,7 +134,7 @@ export class Recorder {
   private readonly tick = (): void => {
     this.lastStep = Math.floor(this.clock.now() / 1000);
     this.fold();
-    // Sends no second call while one to a slow server is pending.
+    // There is never a second call while one to a slow server is pending.
     if (this.redis !== undefined && this.flushing === undefined) {
       this.flushing = this.store(this.redis, true).finally(() => (this.flushing = undefined));
     }
@@ -146,7 +146,7 @@ export class Recorder {
     return this.reporter === undefined ? this.observe(redis) : this.reporter.report(isBrief);
   }
 
-  /** Keeps the time of Redis, and whether it answers. */
+  /** Updates the time of Redis, and detects if it is available. */
   private async observe(redis: ConsoleRedis): Promise<void> {
     try {
       await learnTime(redis, this.clock);
@@ -156,7 +156,7 @@ export class Recorder {
     }
   }
 
-  /** Adds ended instances to their sum, unless those whose Redis just comes back may be only absent. */
+  /** Adds ended instances to their sum; skipped if Redis has just come back, since instances may only be disconnected. */
   private foldEnded(): void {
     const { folder, reporter, lastStep } = this;
     if (folder === undefined || this.folding !== undefined || lastStep % FOLD_EVERY !== this.foldAt) return;

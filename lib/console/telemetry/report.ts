@@ -6,15 +6,15 @@ import { hostname } from 'node:os';
 import { VERSION } from '../../storage/telemetry/version.js';
 import type { AdaptiveNow, InstanceInfo } from '../api.js';
 
-/** What an instance publishes about itself. */
+/** The data that an instance publishes about itself. */
 export type PublishedInstance = Omit<InstanceInfo, 'self'>;
 
-/** The constant facts about this instance. Its id is unique, even if processes in several containers have equal process ids. */
+/** The constant data of this instance. Its id is unique, even if processes in several containers have equal process ids. */
 export function thisInstance() {
   return { id: randomBytes(6).toString('hex'), version: VERSION, host: hostname().slice(0, 64), pid: process.pid };
 }
 
-/** Reads what an instance has published; `undefined` if it is malformed. */
+/** Reads the data that an instance has published; `undefined` if it is malformed. */
 export function readInstance(text: unknown): PublishedInstance | undefined {
   try {
     const published = JSON.parse(String(text)) as Record<string, unknown>;
@@ -50,7 +50,7 @@ function timeOr(value: unknown): number | undefined {
   return Number.isFinite(value) ? (value as number) : undefined;
 }
 
-/** Takes what others have moved to the sum of ended instances out of an instance's own counts: stored steps that are gone. */
+/** Subtracts steps that others have moved to the sum of ended instances from an instance's own counts: stored steps that are gone. */
 export async function leaveOutFolded(redis: ConsoleRedis, id: string, timeline: Timeline): Promise<void> {
   const { keys } = redis;
   for (const { stepMs } of RESOLUTIONS) {
@@ -73,7 +73,7 @@ export interface Sent {
   readonly old: readonly OldStep[];
 }
 
-/** Says that an instance runs, or that it ends. */
+/** Reports that an instance is running, or that it ends. */
 export function reportOf({ keys }: ConsoleRedis, id: string, now: number, isLeaving: boolean): Command[] {
   const [to, from] = isLeaving ? [keys.endings, keys.reports] : [keys.reports, keys.endings];
   const commands: Command[] = [
@@ -86,7 +86,7 @@ export function reportOf({ keys }: ConsoleRedis, id: string, now: number, isLeav
   return commands;
 }
 
-/** Stores steps of an instance, and removes those that are no longer kept. */
+/** Stores steps of an instance, and deletes those that are no longer kept. */
 export function storingOf({ keys }: ConsoleRedis, id: string, { steps, old }: Sent): Command[] {
   const commands: Command[] = [];
   for (const { stepMs, steps: kept } of RESOLUTIONS) {
@@ -99,7 +99,7 @@ export function storingOf({ keys }: ConsoleRedis, id: string, { steps, old }: Se
   return commands;
 }
 
-/** Stores what keys asked for in some intervals of limits. */
+/** Stores the demand of keys in some intervals of limits. */
 export function storingDemand({ keys }: ConsoleRedis, id: string, windows: readonly UnsentWindow[]): Command[] {
   return windows.flatMap(({ label, intervalMs, window, text, gone }): Command[] => {
     const key = keys.demand(id, label, intervalMs);

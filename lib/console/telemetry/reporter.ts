@@ -16,46 +16,46 @@ import { publishing } from './published-limits.js';
 import type { Timeline } from './timeline.js';
 import type { WatchedLimits } from './watched-limits.js';
 
-/** The most steps to store in one call: after an outage there are more. */
+/** Maximum number of steps to store per call. There are more after an outage. */
 const MOST_SENT = 200;
-/** For how long instances of the release before show an instance after its last report. */
+/** How long instances of the previous release display an instance after its last report. */
 const ALIVE_SECONDS = 60;
 const TOP_SECONDS = 15;
-/** How often keys are published that nobody views, in seconds; and current steps of hours. */
+/** How often keys without viewers are published, in seconds; the same for current steps of hours. */
 const TOP_EVERY = 3;
 const HOURS_EVERY = 15;
-/** The most intervals whose demand is stored in one call. */
+/** Maximum number of intervals whose demand is stored per call. */
 const MOST_DEMANDS = 50;
-/** The most calls without an answer to remember. */
+/** Maximum number of unanswered calls to remember. */
 const MOST_UNSURE = 20;
 
-/** What is reported. */
+/** The data to report. */
 export interface Reported {
-  /** What was counted. */
+  /** The counts. */
   readonly timeline: Timeline;
   readonly limits: WatchedLimits;
-  /** What this instance publishes about itself. */
+  /** Returns the data that this instance publishes about itself. */
   readonly instance: () => PublishedInstance;
-  /** What is published of the app's limits. */
+  /** Returns the text about the app's limits to publish. */
   readonly limitsText: () => string;
 }
 
-/** Reports this instance and what it counted to Redis, in one call each time, and learns what others want to know of it. */
+/** Reports this instance and its counts to Redis, in one call each time, and reads the requests of viewers. */
 export class Reporter {
-  /** Whether this instance ends. */
+  /** True if this instance is about to end. */
   isLeaving = false;
-  /** Why the last call to Redis failed. */
+  /** The error of the last call to Redis. */
   problem: string | undefined;
-  /** The calls without an answer, by the time that they reported: Redis may have run each of them. */
+  /** Unanswered calls, by the time that they reported. Redis may have run each of them. */
   private readonly unsure = new Map<number, Sent>();
-  /** The number of calls that were sent. */
+  /** The number of calls sent. */
   private calls = 0;
-  /** When calls began to succeed, and the last one did, by the monotonic clock. */
+  /** When calls began to succeed, and when the last one did, on the monotonic clock. */
   private healthySince: number | undefined;
   private storedAt = -Infinity;
   /** When calls began to succeed again. */
   private backSince: number | undefined;
-  /** The app's limits, as they are published. */
+  /** The app's limits as published. */
   private shown: string | undefined;
 
   constructor(
@@ -66,24 +66,24 @@ export class Reporter {
     private readonly reported: Reported,
   ) {}
 
-  /** Whether Redis came back so lately that other instances may not have reported yet. */
+  /** True if Redis came back so recently that other instances may not have reported yet. */
   get isJustBack(): boolean {
     return this.backSince !== undefined && performance.now() - this.backSince < LOST_AFTER_MS;
   }
 
-  /** For how long all calls have succeeded, in milliseconds. */
+  /** How long all calls have succeeded, in milliseconds. */
   get healthyMs(): number {
     return this.healthySince === undefined ? 0 : performance.now() - this.healthySince;
   }
 
-  /** Stores what is new. A brief call leaves out what changes slowly. Never rejects. */
+  /** Stores new data. A brief report leaves out data that changes slowly. Never rejects. */
   async report(isBrief: boolean): Promise<void> {
     const { redis, clock } = this;
     const { timeline, limits, instance } = this.reported;
     const notes = limits.noted.take();
     try {
       const isAbsent = performance.now() - this.storedAt > ABSENT_MS;
-      // By a wrong clock it would look lost, or forget all other instances.
+      // With a wrong clock, this instance would seem lost, or would remove all others.
       if (!clock.isLearnt) await learnTime(redis, clock);
       if (isAbsent && this.calls > 0) await this.comeBack();
       this.calls++;
@@ -113,7 +113,7 @@ export class Reporter {
     timeline.stored(sent);
     this.unsure.clear();
     if (this.problem !== undefined) {
-      // A server that was away may have lost its data.
+      // A server that was unavailable may have lost its data.
       timeline.forgetStored();
       this.backSince = now;
     }
@@ -122,11 +122,11 @@ export class Reporter {
     this.healthySince ??= now;
   }
 
-  /** Leaves out what others have added to the sum of ended instances, since they took this one for one of them. */
+  /** Removes counts that others have added to the sum of ended instances because they took this one for ended. */
   private async comeBack(): Promise<void> {
     const { redis, id } = this;
     const { timeline } = this.reported;
-    // From this report on nobody adds any more of it.
+    // From this report on, nobody adds any more of its counts.
     const replies = await redis.run([
       ...reportOf(redis, id, Math.round(this.clock.now()), this.isLeaving),
       ['get', redis.keys.folded(id)],
@@ -155,7 +155,7 @@ export class Reporter {
     ];
   }
 
-  /** Publishes this instance, and now and then what is kept longer: the instance again, and the app's limits. */
+  /** Publishes this instance; and at intervals the data that is kept longer: its description, and the app's limits. */
   private publishingOf(published: PublishedInstance): Command[] {
     const { redis, id, calls, problem } = this;
     const { keys } = redis;
@@ -182,7 +182,7 @@ export class Reporter {
   }
 }
 
-/** Learns the time of Redis. */
+/** Reads the time of Redis. */
 export async function learnTime(redis: ConsoleRedis, clock: ConsoleClock): Promise<void> {
   const sentAt = performance.now();
   const [time] = await redis.run([['time']]);

@@ -1,24 +1,24 @@
 import { flatCopy } from '../../engine/util/flat-copy.js';
 
-/** The counters of an instance, for the refused keys of all its limits. */
+/** The number of counters of an instance, for the rejected keys of all its limits. */
 const COUNTERS = 20_480;
-/** What a limit gets with its first refused key; 2,200 limits have room for that. */
+/** The number of counters that a limit gets with its first rejected key. There is room for 2,200 limits. */
 const LEAST = 8;
-/** The most counters of one limit. */
+/** Maximum number of counters of one limit. */
 const MOST = 256;
-/** How many keys may take over a counter in a second; each takes about 0.3 µs. */
+/** Maximum number of keys that take over a counter per second; each takes about 0.3 µs. */
 const MOST_TAKEN = 10_000;
-/** Beyond that, one of this many keys does so, and stands for all of them. */
+/** Beyond that, one out of this many keys takes over a counter and represents all of them. */
 const SAMPLED = 32;
 
 /**
- * Divides a number of counters between limits by need. A limit starts with few of them and doubles them when its keys need more.
- * When none are left, the limit with the most gives half of them to one that has less than that. In a flood of different keys only
- * some of them are counted, so that the cost is bounded.
+ * Divides a number of counters among limits according to their need. A limit starts with few counters and doubles them when its keys need
+ * more. When none are left, the limit with the most gives half of them to one that has less than that. In a flood of different keys only
+ * some of them are counted, which limits the cost.
  */
 export class KeyBudget {
   private readonly sketches = new Set<SpaceSaving>();
-  /** Those that got no more: they ask again in the next period. */
+  /** Limits that did not get more counters. They request them again in the next period. */
   private readonly denied = new Set<SpaceSaving>();
   private left: number;
   private taken = 0;
@@ -37,7 +37,7 @@ export class KeyBudget {
     return sketch;
   }
 
-  /** Takes the counters back; the sketch must not count any more. */
+  /** Returns the counters of a sketch, which must not be used any more. */
   close(sketch: SpaceSaving): void {
     if (!this.sketches.delete(sketch)) return;
     this.denied.delete(sketch);
@@ -59,7 +59,7 @@ export class KeyBudget {
   private grow(sketch: SpaceSaving): void {
     const { size } = sketch;
     if (this.denied.has(sketch)) return;
-    // Whoever gives keeps at least as many as the other one gets.
+    // The giver keeps at least as many as the other one gets.
     const more = Math.min(size, MOST - size);
     if (this.left < more && !this.shrinkLargest(4 * size)) {
       this.denied.add(sketch);
@@ -84,7 +84,7 @@ export class KeyBudget {
 /** A key that may be among the most frequent. */
 export interface Frequent {
   readonly key: string;
-  /** The upper bound of how often the key came. */
+  /** The upper bound of the key's count. */
   readonly count: number;
   /** The lower bound is `count - error`. */
   readonly error: number;
@@ -99,16 +99,16 @@ interface Counter {
 }
 
 /**
- * Finds the most frequent keys of a stream in bounded memory: Space-Saving, of A. Metwally, D. Agrawal and A. El Abbadi, "Efficient
- * computation of frequent and top-k elements in data streams" (ICDT 2005). Of `k` counters each holds a key; one that comes without a counter
- * takes over the smallest one, `min`: its count becomes `min + weight`, its error `min`.
+ * Finds the most frequent keys of a stream in limited memory: Space-Saving, by A. Metwally, D. Agrawal and A. El Abbadi, "Efficient
+ * computation of frequent and top-k elements in data streams" (ICDT 2005). Each of `k` counters has a key. A key without a counter takes
+ * over the smallest one, `min`: its count becomes `min + weight`, its error `min`.
  *
- * With `N` the sum of all weights and `f` what a key really weighed: `count - error <= f <= count`, `error <= min <= N / k`, the counts of
- * all counters sum up to `N`, and each key with `f > N / k` has a counter.
+ * With `N` the sum of all weights and `f` the real weight of a key: `count - error <= f <= count`, `error <= min <= N / k`, the counts of
+ * all counters add up to `N`, and each key with `f > N / k` has a counter.
  *
- * The number of counters may change on the way. Then `error <= N / k` holds for the smallest `k` there was, and the sum of the counts may
- * differ from `N`; the bounds of each key hold. They do not where only some of the new keys take over a counter, each with the weight of
- * several: then counts are estimates.
+ * The number of counters may change. Then `error <= N / k` is true for the smallest `k` so far, and the sum of the counts may differ from
+ * `N`; the bounds of each key are still valid. They aren't if only some of the new keys take over a counter, each with the weight of
+ * several keys: counts are estimates then.
  */
 export class SpaceSaving {
   private readonly byKey = new Map<string, Counter>();
@@ -118,8 +118,8 @@ export class SpaceSaving {
 
   /**
    * @param capacity the number of keys that are counted at the same time
-   * @param onFull is called before a key takes over the counter of another one, and may enlarge the capacity. It returns how many
-   * keys the new one stands for; none if it is left out.
+   * @param onFull called before a key takes over the counter of another one; may increase the capacity. Returns how many keys the new one
+   * represents; 0 to leave it out
    */
   constructor(
     private capacity: number,
@@ -131,7 +131,7 @@ export class SpaceSaving {
     return this.capacity;
   }
 
-  /** Changes the number of counters; the smallest counts go first. */
+  /** Changes the number of counters. The smallest counts are removed first. */
   resize(capacity: number): void {
     this.capacity = capacity;
     if (this.heap.length <= capacity) return;
@@ -139,7 +139,7 @@ export class SpaceSaving {
     const dropped = ascending.splice(0, ascending.length - capacity);
     for (const { key } of dropped) this.byKey.delete(key);
     this.missed = Math.max(this.missed, dropped.at(-1)!.count);
-    // In ascending order it is a heap.
+    // In ascending order it is a valid heap.
     for (const [at, counter] of ascending.entries()) counter.at = at;
     this.heap = ascending;
   }
@@ -155,12 +155,12 @@ export class SpaceSaving {
         added *= times;
       }
       const { heap, capacity, missed } = this;
-      // A substring would keep the whole text alive.
+      // A substring would keep the whole text in memory.
       const kept = flatCopy(key);
       if (heap.length < capacity) {
         counter = { key: kept, count: missed, error: missed, at: heap.length };
         heap.push(counter);
-        // It starts as the smallest one.
+        // A new counter starts as the smallest one.
         this.rise(counter);
       } else {
         counter = heap[0]!;
@@ -182,7 +182,7 @@ export class SpaceSaving {
       .toSorted((one, other) => other.count - one.count);
   }
 
-  /** The upper bound of how often any key without a counter came. */
+  /** The upper bound of the count of any key without a counter. */
   get floor(): number {
     return this.missed;
   }
@@ -218,13 +218,13 @@ export class SpaceSaving {
 /** The keys of one of several streams. */
 export interface Summary {
   readonly frequent: readonly Frequent[];
-  /** The upper bound of how often any other key came. */
+  /** The upper bound of the count of any other key. */
   readonly floor: number;
 }
 
 /**
- * Merges the summaries of several streams: counts and errors add up. If a stream does not list a key, the key may have come there
- * as often as its floor. The bounds of each stream then hold for all of them together.
+ * Merges the summaries of several streams by adding counts and errors. If a stream doesn't list a key, the key may have occurred there up
+ * to the stream's floor. The merged bounds are valid for all streams together.
  */
 export function mergeFrequent(summaries: readonly Summary[], most: number): Frequent[] {
   const floors = summaries.reduce((sum, { floor }) => sum + floor, 0);

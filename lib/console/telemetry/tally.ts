@@ -15,14 +15,14 @@ import type { AdaptiveNow } from '../api.js';
 
 /** The adaptive limits that are in use, and their state. */
 class AdaptiveLimits {
-  /** The last request to each, by label. */
+  /** The last request to each limit, by label. */
   private readonly last = new Map<string, CheckEntry>();
 
   asked(label: string, entry: CheckEntry): void {
     this.last.set(label, entry);
   }
 
-  /** The current state of each, by label; `undefined` if there are none. */
+  /** The current state of each limit, by label; `undefined` if there are none. */
   now(look: LookAtAdaptive): Record<string, AdaptiveNow> | undefined {
     if (this.last.size === 0) return undefined;
     const seen = [...this.last].flatMap(([label, entry]) => {
@@ -32,7 +32,7 @@ class AdaptiveLimits {
     return Object.fromEntries(seen) as Record<string, AdaptiveNow>;
   }
 
-  /** Notes in a bucket what they admit and have in flight, if they are in use. */
+  /** Adds the admitted units and those in flight to a bucket, for limits in use. */
   addTo({ limits }: Bucket, look: LookAtAdaptive): void {
     for (const [label, { limit, inFlight }] of Object.entries(this.now(look) ?? {})) {
       const counts = limits.get(label) ?? noLimitCounts();
@@ -42,7 +42,7 @@ class AdaptiveLimits {
   }
 }
 
-/** One of this many checks is timed: reading the clock twice would cost more than everything else here. */
+/** One out of this many checks is timed, since reading the clock twice would cost more than the rest. */
 const TIMED_EVERY = 64;
 
 function isOfStore({ source }: StoreDecision): boolean {
@@ -54,21 +54,21 @@ export class Tally implements DecisionTap {
   readonly adaptive = new AdaptiveLimits();
   private readonly limits: CountedLimits;
   private readonly lasting: LastingDecisions;
-  /** The limit that was counted last, unless the units of its keys are counted, too. */
+  /** The last counted limit, unless the units of its keys are also counted. */
   private lastLimit: CompiledLimit | undefined;
   private lastCounted = noLimitCounts();
-  /** It is near its limit if fewer units are left. */
+  /** With fewer units left, it is near its limit. */
   private lastNearBelow = 0;
   private checks = noCheckCounts();
   private readonly latencies = new LatencyHistogram();
   private untimed = 0;
 
   /**
-   * @param labelOf returns the label of a limit; `undefined` for one that is not shown
-   * @param keysOf returns where the keys of a label are counted, if they are
-   * @param isDeclared returns whether a label is that of a declared limit
-   * @param demandOf returns where the demand of a label is counted, if it is
-   * @param noted where keys are noted that are blocked or hold units
+   * @param labelOf returns the label of a limit; `undefined` if it isn't displayed
+   * @param keysOf returns the counts of a label's keys, if they are counted
+   * @param isDeclared returns true for the label of a declared limit
+   * @param demandOf returns the demand of a label's keys, if it is counted
+   * @param noted records keys that are blocked or hold units
    */
   constructor(
     labelOf: (limit: CompiledLimit) => string | undefined,
@@ -89,7 +89,7 @@ export class Tally implements DecisionTap {
 
   decided(entries: readonly CheckEntry[], decisions: readonly StoreDecision[], latencyMs: number): void {
     const decision = decisions[0]!;
-    // Most checks are of one limit, the same as before, which allows and is not near its limit.
+    // A shortcut for most checks: of one limit, the same as before, which allows and isn't near its limit.
     if (
       entries.length === 1 &&
       entries[0]!.limit === this.lastLimit &&
@@ -123,7 +123,7 @@ export class Tally implements DecisionTap {
     return { ...this.limits.take(), checks, latencies: this.latencies.take() };
   }
 
-  /** Looks up again where the keys of each label are counted. */
+  /** Updates which labels' keys are counted. */
   watch(): void {
     this.lastLimit = undefined;
     this.limits.watch();
@@ -148,13 +148,13 @@ export class Tally implements DecisionTap {
     let isShown = false;
     for (let i = 0; i < entries.length; i++) {
       const decision = decisions[i]!;
-      // The limits beside one whose list refused were not asked.
+      // If a list denied the request, its other limits were not checked.
       if (isByList && decision.source === 'list' && decision.allowed) continue;
       if (this.count(entries[i]!, decision, !refused)) isShown = true;
     }
     if (!isShown) return;
     this.checks.checks++;
-    // Answers from this process say nothing about the store.
+    // Answers from this process don't reflect the state of the store.
     if (!isOfStoreAlone) this.countSources(decisions);
     else if (latencyMs >= 0) this.latencies.add(latencyMs);
   }
@@ -165,7 +165,7 @@ export class Tally implements DecisionTap {
     }
   }
 
-  /** Returns whether the limit is shown. */
+  /** Returns true if the limit is displayed. */
   private count(entry: CheckEntry, decision: StoreDecision, charged: boolean): boolean {
     const { limit, cost } = entry;
     const counted = this.limits.of(limit);

@@ -1,14 +1,14 @@
 import { addBucket, type Bucket, emptyBucket, isEmpty, readBucket, subtractBucket, writeBucket } from './bucket.js';
 import type { AdaptiveNow } from '../api.js';
 
-/** A limit that has room again is full no longer only after this time, in milliseconds: units come and go. */
+/** A limit with room counts as full for this long, in milliseconds, since units come and go. */
 const ROOM_MS = 5000;
 
-/** Notes since when adaptive limits are full. */
+/** Tracks since when adaptive limits are full. */
 export class FullSince {
   private readonly full = new Map<string, { since: number; seenAt: number }>();
 
-  /** Adds to each limit since when it is full. */
+  /** Adds the start time to each limit that is full. */
   of(now: Record<string, AdaptiveNow> | undefined, at: number): Record<string, AdaptiveNow> | undefined {
     if (now === undefined) return undefined;
     const seen = Object.entries(now).map(([label, { limit, inFlight }]) => {
@@ -37,24 +37,24 @@ export const RESOLUTIONS = [
   { stepMs: 10_800_000, steps: 240 },
 ] as const satisfies readonly Resolution[];
 
-/** The current step of a longer length is not stored each second: it would be sent thousands of times. */
+/** The current step is stored each second only up to this length. A longer one would be sent thousands of times. */
 const EACH_SECOND_MS = 300_000;
 
-/** A step; completed ones are kept as text, which takes less memory. */
+/** A step. Completed steps are kept as text, which takes less memory. */
 interface Cell {
   bucket: Bucket | undefined;
   text: string | undefined;
-  /** The contents that the store has for certain. */
+  /** The contents that the store certainly has. */
   stored: string | undefined;
-  /** Rises with each change. */
+  /** Increases with each change. */
   version: number;
-  /** Whether its current contents have been stored. */
+  /** True if the current contents have been stored. */
   isStored: boolean;
-  /** Whether any version of it may have been stored. */
+  /** True if any version of the contents may have been stored. */
   wasSent: boolean;
 }
 
-/** A step to be stored. */
+/** A step to store. */
 export interface SentStep {
   readonly stepMs: number;
   readonly step: number;
@@ -102,8 +102,8 @@ export class Timeline {
   }
 
   /**
-   * The steps to store, the newest first, at most `most`; and those that were stored but are no longer kept. The current steps of
-   * hours are left out if `isBrief`.
+   * The steps to store, the newest first, at most `most`; and stored steps that are no longer kept. With `isBrief`, the current steps of
+   * hours are left out.
    */
   unsent(most: number, isBrief = false): { steps: SentStep[]; old: OldStep[] } {
     const steps: SentStep[] = [];
@@ -118,13 +118,13 @@ export class Timeline {
     return { steps, old: [...this.old] };
   }
 
-  /** Notes that the store has these steps. */
+  /** Records that the store has these steps. */
   stored({ steps, old }: { steps: readonly SentStep[]; old: readonly OldStep[] }): void {
     for (const { stepMs, step, text, version } of steps) {
       const cell = this.cells(stepMs).get(step);
       if (cell === undefined) continue;
       cell.stored = text;
-      // It may have grown meanwhile.
+      // The step may have changed in the meantime.
       if (cell.version !== version) continue;
       cell.isStored = true;
       if (cell.text !== undefined) cell.text = text;
@@ -132,12 +132,12 @@ export class Timeline {
     this.old = this.old.filter((each) => !old.includes(each));
   }
 
-  /** The steps of a length that the store has for certain. */
+  /** The steps of a length that the store certainly has. */
   storedSteps(stepMs: number): number[] {
     return [...this.cells(stepMs)].flatMap(([step, { stored }]) => (stored === undefined ? [] : [step]));
   }
 
-  /** Takes out what others have added to the sum of ended instances: what the store had of these steps. */
+  /** Subtracts counts that others have added to the sum of ended instances: the stored contents of these steps. */
   takeFolded(stepMs: number, folded: readonly number[]): void {
     const cells = this.cells(stepMs);
     for (const step of folded) {
@@ -151,12 +151,12 @@ export class Timeline {
     }
   }
 
-  /** Whether all of it is stored. */
+  /** True if everything is stored. */
   get isStored(): boolean {
     return this.rings.every(({ cells }) => [...cells.values()].every(({ isStored }) => isStored));
   }
 
-  /** Notes that the store may have lost all of its data. */
+  /** Records that the store may have lost all its data. */
   forgetStored(): void {
     for (const { cells } of this.rings) for (const cell of cells.values()) cell.isStored = false;
   }
@@ -194,7 +194,7 @@ function textOf({ bucket, text }: Cell): string {
 function close(cell: Cell): void {
   if (cell.bucket === undefined) return;
   const text = writeBucket(cell.bucket);
-  // One text, not two that are equal.
+  // Keeps one text instead of two equal ones.
   cell.text = text === cell.stored ? cell.stored : text;
   cell.bucket = undefined;
 }

@@ -1,10 +1,10 @@
 import { hashOf } from '../../storage/telemetry/decision-event.js';
 import { type Frequent, mergeFrequent, type SpaceSaving, type Summary } from './space-saving.js';
 
-/** A key as instances publish it: hash, count, error, and the identity if it was kept, which consoles with hashed identities do not show. */
+/** A published key: hash, count, error, and the identity if it was kept. Consoles with hashed identities don't display the identity. */
 export type PublishedKey = readonly [id: string, count: number, error: number, identity?: string];
 
-/** What an instance publishes about the keys of a limit. */
+/** The keys of a limit as an instance publishes them. */
 export type PublishedLimit = readonly [
   label: string,
   since: number,
@@ -12,25 +12,25 @@ export type PublishedLimit = readonly [
   refusedFloor: number,
   used: readonly PublishedKey[],
   usedFloor: number,
-  /** `null` if used units are not counted; instances of the release before count them since `since`. */
+  /** `null` if used units are not counted. Instances of the previous release count them since `since`. */
   usedSince?: number | null,
 ];
 
-/** What an instance publishes about the keys of its limits. */
+/** The keys of all limits as an instance publishes them. */
 export type PublishedLimits = readonly PublishedLimit[];
 
-/** What instances know about the keys of a limit. */
+/** The merged keys of a limit from all instances. */
 interface MergedKeys {
   readonly refused: readonly Summary[];
   readonly used: readonly Summary[];
-  /** When the first of them began to count; `null` if none does. */
+  /** When the first instance began to count; `null` if none does. */
   readonly since: number | null;
   readonly usedSince: number | null;
-  /** The identities of hashes, where they were kept. */
+  /** The identities of hashes, if they were kept. */
   readonly identities: ReadonlyMap<string, string>;
 }
 
-/** Merges what instances have published about one limit. */
+/** Merges the published keys of one limit. */
 export function mergePublished(published: readonly PublishedLimits[], label: string): MergedKeys {
   const identities = new Map<string, string>();
   const read = (keys: readonly PublishedKey[]): Frequent[] =>
@@ -55,7 +55,7 @@ export function mergePublished(published: readonly PublishedLimits[], label: str
   return { refused, used, since, usedSince, identities };
 }
 
-/** Reads what another instance published; `undefined` if it is malformed, such as that of another release. */
+/** Reads the keys that another instance published; `undefined` if they are malformed, for example from another release. */
 export function readLimits(reply: unknown): PublishedLimits | undefined {
   try {
     const published = JSON.parse(String(reply)) as unknown;
@@ -83,22 +83,22 @@ function isKey(key: unknown): boolean {
   return typeof id === 'string' && areNumbers && (identity === undefined || typeof identity === 'string');
 }
 
-/** Longer identities are kept as hashes, behind a marker. */
+/** Longer identities are kept as hashes after a marker. */
 const LONGEST_KEPT = 256;
 const HASHED = '\r';
 
-/** The hash of an identity that was counted, and the identity itself if it was kept. */
+/** The hash of a counted identity, and the identity itself if it was kept. */
 export function namesOf(key: string): { id: string; identity?: string } {
   return key.startsWith(HASHED) ? { id: key.slice(HASHED.length) } : { id: hashOf(key), identity: key };
 }
 
-/** Where the counters of a period come from, and go to. */
+/** Creates and releases the counters of a period. */
 export interface Counters {
   open(): SpaceSaving;
   close(sketch: SpaceSaving): void;
 }
 
-/** What keys did in this period and the one before. Without any it takes no counters. */
+/** The counts of keys in this period and the previous one. Without keys it takes no counters. */
 export class KeyCounts {
   private sketch: SpaceSaving | undefined;
   private before: Summary | undefined;
@@ -122,7 +122,7 @@ export class KeyCounts {
     (this.sketch ??= this.counters.open()).add(isKept ? identity : HASHED + hashOf(identity), weight);
   }
 
-  /** Starts a new period. The keys of the last one that were counted most, at most that number, are remembered. */
+  /** Starts a new period. Remembers the keys with the highest counts of the last one, at most `most`. */
   turn(most: number): void {
     this.before = this.sketch && cut(summaryOf(this.sketch), most);
     this.addedBefore = this.added;
@@ -130,13 +130,13 @@ export class KeyCounts {
     this.close();
   }
 
-  /** Gives the counters back. */
+  /** Releases the counters. */
   close(): void {
     if (this.sketch !== undefined) this.counters.close(this.sketch);
     this.sketch = undefined;
   }
 
-  /** The first keys, and the upper bound of all others. */
+  /** The keys with the highest counts, and the upper bound of all others. */
   summary(most: number): Summary {
     const periods = [
       ...(this.sketch === undefined ? [] : [summaryOf(this.sketch)]),
@@ -149,9 +149,9 @@ export class KeyCounts {
 
 /** The counts of one limit's keys. */
 export interface TopKeyCounts {
-  /** How often each was refused. */
+  /** The number of rejections of each key. */
   readonly refused: KeyCounts;
-  /** The units that each was granted; only while somebody views the limit, since it concerns every request. */
+  /** The units granted to each key; only while somebody views the limit, since every request counts. */
   used: KeyCounts | undefined;
 }
 

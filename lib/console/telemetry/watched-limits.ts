@@ -12,26 +12,26 @@ import {
 } from './top-keys.js';
 import { Tally } from './tally.js';
 
-/** The most limits that are viewed at the same time. */
+/** Maximum number of limits that are viewed at the same time. */
 const MOST_WATCHED = 50;
-/** The counters for the used units of a limit that is viewed. */
+/** The counters for the used units of a viewed limit. */
 const USED = { open: () => new SpaceSaving(256), close: () => undefined };
 /** Counts cover the last one to two periods of this length. */
 const PERIOD_MS = 300_000;
-/** The keys of a list that are remembered after a period, and published for a limit that is viewed. */
+/** The number of keys per list that are remembered after a period, and published for a viewed limit. */
 const KEPT = 50;
-/** The keys that are published for a limit that refuses, and the most such limits. */
+/** The number of keys that are published for a limit that rejects, and the maximum number of such limits. */
 const OF_REFUSING = 10;
 const MOST_REFUSING = 50;
-/** A limit with fewer refusals is not published unless it is viewed. */
+/** A limit with fewer rejections is only published if it is viewed. */
 const FEW_REFUSALS = 10;
-/** The most characters that are published at a time. */
+/** Maximum number of characters to publish at a time. */
 const MOST_PUBLISHED = 65_536;
 
-/** Counts the refused keys of all limits, or only those of limits that somebody views. */
+/** Counts the rejected keys of all limits, or only of viewed limits. */
 export class WatchedLimits {
   readonly tally: Tally;
-  /** What the keys of limits ask for. */
+  /** The demand of the keys of limits. */
   readonly demand = new DemandSampler((label) => this.watched.has(label));
   /** The keys that are blocked or hold units. */
   readonly noted: NotedKeys;
@@ -43,8 +43,8 @@ export class WatchedLimits {
   private period: { since: number; before: number | undefined };
 
   /**
-   * @param always whether the refused keys of all limits are counted
-   * @param isDeclared returns whether a label is that of a declared limit
+   * @param always true to count the rejected keys of all limits
+   * @param isDeclared returns true for the label of a declared limit
    */
   constructor(
     labelOf: (limit: CompiledLimit) => string | undefined,
@@ -64,18 +64,18 @@ export class WatchedLimits {
     this.period = { since: this.startedAt, before: undefined };
   }
 
-  /** Whether somebody views a limit. */
+  /** True if somebody views a limit. */
   get isWatched(): boolean {
     return this.watched.size > 0;
   }
 
-  /** Notes that somebody views the keys of a limit until then. */
+  /** Records that somebody views the keys of a limit until `until`. */
   watch(label: string, until: number): void {
     this.watched.set(label, Math.max(until, this.watched.get(label) ?? 0));
     this.turn();
   }
 
-  /** Called once a second: stops counting what nobody views any more. */
+  /** Called once per second: stops counting for limits that nobody views any more. */
   turn(): void {
     const now = this.now();
     this.budget.turn();
@@ -92,7 +92,7 @@ export class WatchedLimits {
     this.tally.watch();
   }
 
-  /** The refused and used keys of a limit, as they are published. */
+  /** The rejected and used keys of a limit, in the published form. */
   of(label: string, most = KEPT): PublishedLimit {
     const { refused, used } = this.counts.get(label) ?? {};
     return [
@@ -104,7 +104,7 @@ export class WatchedLimits {
     ];
   }
 
-  /** What is published to the other instances: the limits that are viewed, and those that refuse most. */
+  /** The data to publish to the other instances: the viewed limits, and those that reject the most. */
   published(): PublishedLimits {
     const refusing = [...this.counts]
       .filter(([label, { refused }]) => !this.watched.has(label) && refused.total >= FEW_REFUSALS)
@@ -132,7 +132,7 @@ export class WatchedLimits {
     }
   }
 
-  /** The later of when counting began, and of what is remembered. */
+  /** When counting began, or the start of the remembered periods, whichever is later. */
   private since(begun: number): number {
     return Math.round(Math.max(begun, this.period.before ?? this.period.since));
   }

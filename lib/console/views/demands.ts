@@ -16,11 +16,11 @@ import {
 } from '../telemetry/demand-sampler.js';
 import type { Instances, ReadInstance } from './instances.js';
 
-/** The rates to choose from, at most. */
+/** Maximum number of rates to choose from. */
 const MOST_RATES = 80;
 const BARS = 24;
 
-/** Sums up what the clients of a limit asked for. */
+/** Sums up the demand of a limit's clients. */
 export class Demands {
   constructor(
     private readonly sampler: DemandSampler,
@@ -28,7 +28,7 @@ export class Demands {
     private readonly clock: ConsoleClock,
   ) {}
 
-  /** The demand of the last hour, of all instances. Never rejects because of Redis. */
+  /** The demand of the last hour over all instances. Never rejects because of Redis. */
   async of({ label, rule }: CatalogEntry): Promise<Demand> {
     const at = this.clock.now();
     const { options } = rule.limit;
@@ -50,7 +50,7 @@ export class Demands {
       ({ coverage } = await this.instances.read(2 * DEMAND_MS, MOST_WINDOWS, command, begin, add));
       windows.push(...others);
     } catch (error) {
-      // Part of the instances would look like all of them.
+      // Some of the instances would look like all of them.
       problem = consoleMessages.unreachable(reasonOf(error));
     }
     const merged = merge(windows.filter(({ window }) => window >= first));
@@ -71,14 +71,14 @@ export class Demands {
 
 const NOTHING = { windows: 0, since: null, clients: 0, sample: 1, distribution: [], rates: [] };
 
-/** The windows of all instances together. */
+/** Merges the windows of all instances. */
 function merge(windows: readonly SampledWindow[]): SampledWindow[] {
   const byWindow = new Map<number, KeyDemand[]>();
   for (const { window, demand } of windows) byWindow.set(window, [...(byWindow.get(window) ?? []), demand]);
   return [...byWindow].map(([window, parts]) => ({ window, demand: mergeDemand(parts) }));
 }
 
-/** What rates would have refused in windows: of the clients that were counted in all of them. */
+/** The rejections that rates would have caused in windows, for the clients that were counted in all of these. */
 export function summed(
   windows: readonly KeyDemand[],
   current: number | null,
@@ -114,7 +114,7 @@ export function summed(
   };
 }
 
-/** How many of ascending numbers are at most this. */
+/** The number of values, in ascending order, that are at most this. */
 function upTo(ascending: readonly number[], most: number): number {
   let [low, high] = [0, ascending.length];
   while (low < high) {
@@ -125,13 +125,13 @@ function upTo(ascending: readonly number[], most: number): number {
   return low;
 }
 
-/** The sum of what each of ascending numbers has beyond this. */
+/** The sum of the amounts by which values, in ascending order, exceed this. */
 function beyond(ascending: readonly number[], most: number): number {
   const larger = ascending.slice(upTo(ascending, most));
   return larger.reduce((sum, count) => sum + count - most, 0);
 }
 
-/** Rates that refuse different clients, round ones, and the current one. */
+/** Round rates that reject different numbers of clients, and the current rate. */
 function ratesOf(peaks: readonly number[], current: number | null): number[] {
   const largest = peaks.at(-1);
   if (largest === undefined) return [];
@@ -145,7 +145,7 @@ function ratesOf(peaks: readonly number[], current: number | null): number[] {
   return rates.length <= MOST_RATES ? rates : rates.filter((_, at) => at % Math.ceil(rates.length / MOST_RATES) === 0);
 }
 
-/** Ranges for a chart of what clients asked for: as wide as round numbers are apart. */
+/** Ranges for a chart of the demand. Their width is the distance between round numbers. */
 function barsOf(peaks: readonly number[]): { from: number; to: number }[] {
   const largest = peaks.at(-1);
   if (largest === undefined) return [];

@@ -15,24 +15,24 @@ import { forgetting, type Note, type Noted, type NotedKeys, readNoted } from '..
 import { hasPart } from './has-part.js';
 import type { Lookups } from './lookups.js';
 
-/** The entries on one page. */
+/** The number of entries per page. */
 export const DEVIATIONS_PAGE = 50;
-/** The noted keys to look at for one page, and at the same time. */
+/** Maximum number of recorded keys to read for one page, and at the same time. */
 const MOST_LOOKED_AT = 200;
 const AT_ONCE = 16;
 
-/** What is listed. */
+/** The query for a list. */
 export interface DeviationQuery {
   readonly kind: DeviationKind;
-  /** A part of what is shown, or an identity. */
+  /** A part of a displayed text, or an identity. */
   readonly find: string;
   /** The label of a limit. */
   readonly limit: string | undefined;
-  /** How many entries, shown or not, come before the page. */
+  /** The number of entries before the page, displayed or not. */
   readonly cursor: number;
 }
 
-/** A deviation, and whom it is of, unhashed. */
+/** A deviation and its unhashed key. */
 interface Found {
   readonly deviation: Deviation;
   readonly identity: string;
@@ -40,7 +40,7 @@ interface Found {
 
 type Page = Pick<Deviations, 'entries' | 'next'>;
 
-/** Lists what deviates from the configuration: overrides, blocks, entries of lists, and held units. */
+/** Lists deviations from the configuration: overrides, blocks, list entries, and held units. */
 export class DeviationLists {
   constructor(
     private readonly catalog: LimitCatalog,
@@ -63,7 +63,7 @@ export class DeviationLists {
     return { ...(await this.matching(found, query)), ...(problem !== undefined && { problem }) };
   }
 
-  /** The key of an override that a page identifies; empty for all identities. */
+  /** The key of an override by its id on a page; empty for all identities. */
   async keyOf(limit: string, id: string): Promise<string | undefined> {
     await this.overrides.readIfPossible();
     for (const { deviation, identity } of this.overridden()) {
@@ -72,7 +72,7 @@ export class DeviationLists {
     return undefined;
   }
 
-  /** The identity of a noted key, by its hash. Rejects with `RateLimitStoreError`. */
+  /** The identity of a recorded key by its hash. Rejects with `RateLimitStoreError`. */
   async identityOf(label: string, id: string): Promise<string | undefined> {
     for (const list of ['blocks', 'holds'] as const) {
       const { notes } = await this.read(list);
@@ -170,13 +170,13 @@ export class DeviationLists {
     };
   }
 
-  /** Looks at a counter: nothing if it does not deviate any more. */
+  /** Reads a counter. Returns nothing if it no longer deviates. */
   private async look(notes: readonly Note[], logged: readonly LoggedChange[]): Promise<Found | 'unread' | undefined> {
     const { label, identity } = notes[0]!;
     const entry = this.catalog.find(label);
     if (entry === undefined || entry.rule.perRoute) return 'unread';
     const state = await this.lookups.one(entry, identity).catch(() => undefined);
-    // A list that decides in its place hides what the counter has.
+    // A list that decides instead of the limit hides the state of the counter.
     const isHidden = state?.listed !== undefined || state?.unread !== undefined || state?.source === 'fallback';
     if (state === undefined || isHidden) return 'unread';
     const common = { id: hashOf(identity), key: this.names.key(identity), limit: label };
@@ -198,7 +198,7 @@ export class DeviationLists {
   ): Omit<BlockDeviation, 'id' | 'key' | 'limit'> | undefined {
     if (blockedUntil === null) return undefined;
     const expiresAt = blockedUntil;
-    // A later block may have replaced an earlier one of another origin.
+    // A later block may have replaced an earlier one with another origin.
     const { kind, identity } = notes.toSorted(
       (one, other) => Math.abs(one.until - expiresAt) - Math.abs(other.until - expiresAt),
     )[0]!;
@@ -209,7 +209,7 @@ export class DeviationLists {
     return { kind: 'blocks', origin: 'console', expiresAt, ...causeOf(change) };
   }
 
-  /** Forgets notes of keys that do not deviate any more. Returns whether it did. */
+  /** Deletes records of keys that no longer deviate. Returns true if it did. */
   private async forget(list: 'blocks' | 'holds', notes: readonly Note[]): Promise<boolean> {
     this.noted.forget(list, notes);
     if (this.redis === undefined) return true;
@@ -224,7 +224,7 @@ export class DeviationLists {
   }
 }
 
-/** The notes of each key of a limit, in their order. */
+/** The records of each key of a limit, in their order. */
 function byKey(notes: readonly Note[]): Iterable<Note[]> {
   const keys = new Map<string, Note[]>();
   for (const note of notes) {
@@ -246,7 +246,7 @@ function namedBy({ entry: { identity, pattern, ip } }: ListedEntry): string {
 }
 
 function isMeant({ deviation, identity }: Found, { find, limit }: DeviationQuery): boolean {
-  // What holds for all limits holds for this one, too.
+  // An entry for all limits also applies to this one.
   if (limit !== undefined && deviation.limit !== null && deviation.limit !== limit) return false;
   const { key, by, reason } = deviation;
   if (find === '' || hasPart(identity, find)) return true;

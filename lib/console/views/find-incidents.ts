@@ -2,7 +2,7 @@ import type { Incident, IncidentKind, InstanceInfo } from '../api.js';
 import { type Bucket, type LimitCounts, quantile } from '../telemetry/bucket.js';
 import * as at from './incident-thresholds.js';
 
-/** What is judged of a step. Before the last minute, limits that refused nothing and came near nothing are left out. */
+/** The counts of a step that are evaluated. Before the last minute, limits without rejections and near counters are left out. */
 export interface JudgedStep {
   readonly limits: ReadonlyMap<string, Pick<LimitCounts, 'allowed' | 'refused' | 'near'>>;
   readonly checks: number;
@@ -10,11 +10,11 @@ export interface JudgedStep {
   readonly latencies: ReadonlyMap<number, number>;
 }
 
-/** What incidents are found in. */
+/** The data that incidents are detected in. */
 export interface Evidence {
   /** Now, in milliseconds since the epoch. */
   readonly now: number;
-  /** The last hour and the current step, the oldest first; `undefined` for a step in which nothing was counted. */
+  /** The last hour and the current step, the oldest first; `undefined` for a step without counts. */
   readonly steps: readonly (JudgedStep | undefined)[];
   /** When the first of these steps began. */
   readonly from: number;
@@ -29,7 +29,7 @@ export type FoundIncident = Incident extends infer One
     : never
   : never;
 
-/** The part of a bucket that is judged. */
+/** The part of a bucket that is evaluated. */
 export function judged({ limits, checks, latencies }: Bucket, isRecent: boolean): JudgedStep {
   const bad = [...limits].filter(([, { refused, near }]) => isRecent || refused > 0 || near > 0);
   return {
@@ -40,7 +40,7 @@ export function judged({ limits, checks, latencies }: Bucket, isRecent: boolean)
   };
 }
 
-/** What hurts, the worst first. The same evidence always gives the same incidents. */
+/** The incidents, the most severe first. The same evidence always yields the same incidents. */
 export function findIncidents(evidence: Evidence): FoundIncident[] {
   const found = [
     ...ofCircuits(evidence),
@@ -53,7 +53,7 @@ export function findIncidents(evidence: Evidence): FoundIncident[] {
   return found.toSorted(byHarm).slice(0, at.MOST_INCIDENTS);
 }
 
-/** Which kinds hurt more. */
+/** The kinds in order of their severity. */
 const KINDS: readonly IncidentKind[] = ['circuit', 'fallback', 'refused', 'adaptive', 'lost', 'latency', 'near'];
 
 function byHarm(one: FoundIncident, other: FoundIncident): number {
@@ -88,7 +88,7 @@ function sinceOf({ steps, from }: Evidence, isBad: (step: JudgedStep) => boolean
     if (step !== undefined && isBad(step)) {
       since = index;
       good = 0;
-      // What is bad on the whole need not be in the last steps.
+      // The whole may be bad even if its last steps aren't.
     } else if (since !== undefined || index < steps.length - 1 - at.MINUTE_STEPS) good++;
   }
   const first = since ?? Math.max(0, steps.length - 1 - at.MINUTE_STEPS);

@@ -2,8 +2,8 @@
 const PART_ENDS = '|:/,; ';
 
 /**
- * True if this is one of the parts of an identity, as the account is of `ann@x.com|203.0.113.7`. Whole parts only: who sees no
- * identities could otherwise guess them letter by letter.
+ * Returns true if a text is one of the parts of an identity, such as the account in `ann@x.com|203.0.113.7`. Only whole parts match:
+ * otherwise users who see only hashes could guess identities letter by letter.
  */
 export function hasPart(identity: string, part: string): boolean {
   for (let at = identity.indexOf(part); at >= 0; at = identity.indexOf(part, at + 1)) {

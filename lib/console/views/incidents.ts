@@ -6,12 +6,12 @@ import { HOUR_STEPS, MINUTE_STEPS, MOST_KEYS, STEP_MS } from './incident-thresho
 import type { Overviews } from './overviews.js';
 import type { TopLists } from './top-lists.js';
 
-/** What was found is shown for this long, in milliseconds: several viewers ask for the same. */
+/** Incidents are reused for this long, in milliseconds, because several viewers request the same. */
 const SHARED_MS = 500;
 
-/** What hurts now, over all instances. */
+/** The active incidents over all instances. */
 export class IncidentViews {
-  /** What is known of the steps of the last hour; all limits only of those of the last minute. */
+  /** The known steps of the last hour. They include all limits only in the last minute. */
   private readonly known = new Map<number, JudgedStep | undefined>();
   private last: { readonly at: number; readonly found: Promise<Incidents> } | undefined;
 
@@ -28,7 +28,7 @@ export class IncidentViews {
     return this.last.found;
   }
 
-  /** The newest complete seconds, and what hurts. */
+  /** The newest complete seconds, and the active incidents. */
   async tick(): Promise<Tick> {
     const [tick, { incidents }] = await Promise.all([this.overviews.tick(), this.now()]);
     return { ...tick, incidents };
@@ -39,11 +39,11 @@ export class IncidentViews {
     const from = current - HOUR_STEPS * STEP_MS;
     for (const step of this.known.keys()) if (step < from) this.known.delete(step);
     let first = from;
-    // Those of the last minute are read again: an instance can be late.
+    // The steps of the last minute are read again, because an instance can be late.
     while (first < current - MINUTE_STEPS * STEP_MS && this.known.has(first)) first += STEP_MS;
     const reading = await this.overviews.readSteps(STEP_MS, first, current, current - first + LOST_SHOWN_MS);
     const { running, lost, coverage, problem } = reading;
-    // What is known of one instance alone is not known of all.
+    // Steps of one instance alone don't represent all instances.
     if (problem !== undefined) this.known.clear();
     const steps: (JudgedStep | undefined)[] = [];
     for (let step = from; step <= current; step += STEP_MS) {

@@ -12,24 +12,24 @@ import {
 import { readInstance } from '../telemetry/report.js';
 import type { Recorder } from '../telemetry/recorder.js';
 
-/** The values to request in one call: between calls, requests of the app get their turn. */
+/** The number of values to request per call. Requests of the app run between calls. */
 const VALUES_PER_CALL = 1000;
-/** How long instances may have been silent when Redis has just come back: all of them were. */
+/** How long instances may have been silent if Redis has just come back, since all of them were. */
 const JUST_BACK_MS = 60_000;
-/** How often to read again if counts of ended instances were added to their sum meanwhile. */
+/** The maximum number of attempts if counts of ended instances are added to their sum in the meantime. */
 const ATTEMPTS = 3;
 
 /** The data of another instance, or of the sum of ended ones. */
 export interface ReadInstance {
   readonly id: string;
-  /** The reply to the command for it. */
+  /** The reply to its command. */
   readonly reply: unknown;
 }
 
-/** The instances that were found. */
+/** The instances found. */
 export interface FoundInstances {
   readonly running: InstanceInfo[];
-  /** Those that stopped to report without having said that they end. */
+  /** Instances that stopped reporting without announcing their end. */
   readonly lost: InstanceInfo[];
   readonly coverage: Coverage;
 }
@@ -41,9 +41,9 @@ interface Indexed {
   readonly lastSeenAt: number;
 }
 
-/** Reads what the instances of the app have stored. */
+/** Reads the data that the instances of the app have stored. */
 export class Instances {
-  /** The ids of the other instances that ran when they were read last. */
+  /** The ids of the other instances that were running at the last read. */
   private known: string[] = [];
 
   constructor(
@@ -66,9 +66,9 @@ export class Instances {
   }
 
   /**
-   * Reads all other instances that reported within this many milliseconds, each with the reply to one command for it, which may
-   * have this many values; a few at a time. `begin` is called before the first one, and again if all have to be read anew, since
-   * counts of ended instances were moved meanwhile. Returns the ids of those that `add` refused. Rejects with `RateLimitStoreError`.
+   * Reads all other instances that reported within `withinMs`, a few at a time, each with the reply to one command, which may have up to
+   * `values` values. `begin` is called before the first one, and again if everything has to be read again because counts of ended instances
+   * were moved. Returns the ids of instances that `add` rejected. Rejects with `RateLimitStoreError`.
    */
   async read(
     withinMs: number,
@@ -121,7 +121,7 @@ export class Instances {
     return { found: { running: inOrder(running), lost: inOrder(lost), coverage }, isWhole: last === folds };
   }
 
-  /** The other instances, those that reported last first. */
+  /** The other instances, those with the newest reports first. */
   private async indexed(redis: ConsoleRedis, withinMs: number): Promise<{ indexed: Indexed[]; folds: unknown }> {
     const since = Math.round(this.clock.now() - withinMs);
     const among = (key: string): Command => [
@@ -154,7 +154,7 @@ export class Instances {
       add(id, at, isLost ? (now - at > LOST_SHOWN_MS ? 'ended' : 'lost') : 'running');
     }
     for (const [id, at] of endings!) add(id, at, 'ended');
-    // Instances of the release before stand only here; whether they said that they end is not known.
+    // Instances of the previous release are only in this index. It is unknown if they have announced their end.
     for (const [id, at] of seen!) add(id, at, now - at > longest ? 'ended' : 'running');
     return { indexed: [...indexed.values()].slice(0, MOST_INSTANCES), folds };
   }

@@ -10,20 +10,20 @@ import type { CatalogEntry, LimitCatalog } from '../limit-catalog.js';
 import type { ShownNames } from '../shown-names.js';
 import type { TopLists } from './top-lists.js';
 
-/** The most counters of a tree, and the most of a limit whose tenants are listed. */
+/** Maximum number of counters in a tree, and of counters of a limit whose tenants are listed. */
 const MOST_NODES = 40;
 const MOST_COUNTERS = 5;
-/** A counter of this identity needs no client to be known. */
+/** A counter of this identity exists without any known client. */
 const GLOBAL = 'global';
 
 /** A counter of a hierarchy, before it is read. */
 interface Place {
   readonly entry: CatalogEntry;
-  /** The identities that lead to it, as they are displayed. */
+  /** The identities that lead to it, as displayed. */
   readonly path: readonly string[];
 }
 
-/** Finds who has which part of a limit's units: in hierarchies, and among tenants. Charges nothing. */
+/** Finds the parts of a limit's units: in hierarchies, and among tenants. Charges nothing. */
 export class LimitParts {
   constructor(
     private readonly catalog: LimitCatalog,
@@ -33,7 +33,7 @@ export class LimitParts {
     private readonly now: () => number,
   ) {}
 
-  /** The hierarchy that a limit is part of, with the counters that clients used lately. Never rejects because of Redis. */
+  /** The hierarchy of a limit, with recently used counters. Never rejects because of Redis. */
   async tree({ label, rule }: CatalogEntry): Promise<Tree> {
     const root = rule.ancestors.at(-1) ?? rule;
     const family = this.catalog.entries().filter((each) => each.rule === root || each.rule.ancestors.includes(root));
@@ -53,7 +53,7 @@ export class LimitParts {
     return { at: Math.round(this.now()), limit: label, nodes: inOrder(nodes), more, since, coverage, ...found };
   }
 
-  /** The tenants of a limit, for the counters that clients used lately. Never rejects because of Redis. */
+  /** The tenants of a limit, for recently used counters. Never rejects because of Redis. */
   async tenants({ label, rule }: CatalogEntry): Promise<Tenants> {
     const identities =
       rule.settings.key.given === GLOBAL
@@ -79,7 +79,7 @@ export class LimitParts {
     return { at: Math.round(this.now()), limit: label, counters, ...(problem !== undefined && { problem }) };
   }
 
-  /** A counter and those that it is within, the root first; none if they are not known in plain text. */
+  /** A counter and its parents, the root first; none if they aren't known in plain text. */
   private pathTo(entry: CatalogEntry, identity: string, family: readonly CatalogEntry[]): Place[] {
     const above = entry.rule.ancestors.toReversed();
     const steps = above.length === 0 ? [identity] : identity.split('/');
@@ -106,7 +106,7 @@ export class LimitParts {
       key: this.names.key(path.at(-1)!),
     };
     try {
-      // Alone: beside the limits that it is within, what is left of them would count, too.
+      // Read on its own, since in a check together with its parents their remaining units would also count.
       const entries = [{ limit, identity, cost: 1 }];
       const [decision] = await decided(this.store, { entries, peek: true, strict: true });
       const { quota, remaining } = decision!;

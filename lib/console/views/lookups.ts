@@ -12,11 +12,11 @@ import type { CatalogEntry, LimitCatalog } from '../limit-catalog.js';
 import { wrongFields } from '../problem.js';
 import { addressIn, countedIdentity, type ShownNames } from '../shown-names.js';
 
-/** Addresses are counted as networks if the app names this key. */
+/** Addresses are counted as networks if the app uses this key. */
 const BY_NAME = 'ip';
-/** The limits to ask at the same time: between calls, requests of the app get their turn. */
+/** The number of limits to read at the same time. Requests of the app run between calls. */
 const PER_TURN = 16;
-/** The past windows to show. */
+/** The number of past windows to display. */
 const WINDOWS = 24;
 
 /** Finds the state of limits for an identity. Charges nothing. */
@@ -42,9 +42,9 @@ export class Lookups {
     return { id, limits };
   }
 
-  /** What is wrong with an identity that a limit never counts: the form that it should have. */
+  /** The problem with an identity that a limit never counts: the form that it should have. */
   problemOf(entry: CatalogEntry, identity: string): string | undefined {
-    // The limits that it is within are looked up by name.
+    // Its parents are looked up by name.
     return entry.rule.isNested ? undefined : keyProblem(entry.rule, this.counted(entry, identity));
   }
 
@@ -117,7 +117,7 @@ export class Lookups {
       const windows = await this.service.ofRule(rule).history(keys.key, WINDOWS, keys.options);
       return windows.map(({ start, end, count }) => ({ startsAt: start, endsAt: end, used: count }));
     } catch {
-      // The explanation gives the reason.
+      // The explanation contains the reason.
       return undefined;
     }
   }

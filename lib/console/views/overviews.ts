@@ -14,11 +14,11 @@ import { setImmediate } from 'node:timers/promises';
 /** The characters to read at a time: about a millisecond. */
 const CHARACTERS = 100_000;
 
-/** Lets requests of the app have their turn while much is read. */
+/** Lets requests of the app run while a lot is being read. */
 class Turns {
   private read = 0;
 
-  /** Waits for other work of the process if much has been read since the last time. */
+  /** Waits for other work of the process if a lot has been read since the last time. */
   async after(characters: number): Promise<void> {
     this.read += characters;
     if (this.read < CHARACTERS) return;
@@ -34,12 +34,12 @@ export const RANGES = {
   '7d': RESOLUTIONS[3],
   '30d': RESOLUTIONS[4],
 } as const satisfies Record<Range, object>;
-/** The seconds in a tick: an instance can be late. */
+/** The number of seconds in a tick, since an instance can be late. */
 const TICK_STEPS = 5;
 const SECOND_MS = 1000;
-/** About as much is stored of a limit in a step. */
+/** The approximate number of stored characters per limit and step. */
 const CHARACTERS_A_LIMIT = 24;
-/** The most steps of a length. */
+/** Maximum number of steps of a length. */
 const MOST_STEPS = Math.max(...RESOLUTIONS.map(({ steps }) => steps));
 
 /** The data of all instances. */
@@ -113,7 +113,7 @@ export class Overviews {
     return reading.steps.totals(from);
   }
 
-  /** Reads the steps from one to another of all instances that reported within a time. */
+  /** Reads a range of steps of all instances that reported within `withinMs`. */
   readSteps(stepMs: number, from: number, to: number, withinMs: number): Promise<Reading> {
     const fields: number[] = [];
     for (let step = from; step <= to; step += stepMs) fields.push(step);
@@ -149,9 +149,9 @@ export class Overviews {
         return isWhole;
       });
     } catch (error) {
-      // Part of the instances would look like all of them.
+      // Some of the instances would look like all of them.
       begin();
-      // Nothing at all would look like no requests.
+      // Without any data, it would look as if there were no requests.
       if (this.recorder.observes) throw new ConsoleProblem(503, consoleMessages.unobservable(reasonOf(error)));
       found = this.instances.alone();
       problem = consoleMessages.unreachable(reasonOf(error));

@@ -4,7 +4,7 @@ import { isCluster } from '../../storage/redis/client.js';
 import type { ConsoleRedis } from '../telemetry/console-redis.js';
 import type { Recorder } from '../telemetry/recorder.js';
 
-/** How often a server is asked at most. */
+/** The minimum interval between two calls to a server. */
 const LOOK_EVERY_MS = 5000;
 /** The keys in each sample, and the number of recent samples that the estimate is based on. */
 const DRAWN = 32;
@@ -16,7 +16,7 @@ interface Node {
   pipeline(commands: unknown[][]): { exec(): Promise<[Error | null, unknown][] | null> };
 }
 
-/** What one node reports. */
+/** The health data of one node. */
 interface NodeHealth {
   readonly version: string | null;
   readonly used: number | null;
@@ -29,7 +29,7 @@ export class RedisHealth {
   private known: NodeHealth | undefined;
   private lookedAt = -Infinity;
   private looking: Promise<void> | undefined;
-  /** The bytes of sampled keys, by node; 0 for keys that are not ours. */
+  /** The bytes of sampled keys by node; 0 for keys that belong to others. */
   private readonly drawn = new Map<string, number[]>();
 
   constructor(
@@ -73,7 +73,7 @@ export class RedisHealth {
         ours: sum(health.map(({ ours }) => ours)),
       };
     } catch {
-      // The last known values are still roughly right.
+      // The last known values are still approximately right.
     }
   }
 
@@ -98,7 +98,7 @@ export class RedisHealth {
     };
   }
 
-  /** The number of keys times the mean size of the sampled ones; keys that are not ours count as 0. */
+  /** The number of keys times the mean size of the sampled ones. Keys that belong to others count as 0. */
   private async estimate(node: Node, size: unknown, keys: readonly unknown[]): Promise<number | null> {
     if (typeof size !== 'number') return null;
     if (size === 0) return 0;
@@ -113,14 +113,14 @@ export class RedisHealth {
     if (drawn.length === 0 || sizes.some((each) => each === undefined)) return null;
     const name = `${host}:${port}`;
     const others = Array.from({ length: drawn.length - ours.length }, () => 0);
-    // A key that has expired meanwhile has no size.
+    // A key that has expired in the meantime has no size.
     const all = [...(this.drawn.get(name) ?? []), ...others, ...sizes.map((each) => Number(each ?? 0))].slice(-KEPT);
     this.drawn.set(name, all);
     return Math.round((size * all.reduce((total, bytes) => total + bytes, 0)) / all.length);
   }
 }
 
-/** The replies of a node; `undefined` for commands that it refuses. */
+/** The replies of a node; `undefined` for commands that it rejects. */
 async function replies(node: Node, commands: unknown[][]): Promise<unknown[]> {
   if (commands.length === 0) return [];
   const results = (await node.pipeline(commands).exec()) ?? [];

@@ -5,10 +5,10 @@ import { addBucket, type Bucket, emptyBucket, LIMIT_COUNTS, type LimitCounts, qu
 export class Steps {
   private readonly buckets = new Map<number, Bucket>();
 
-  /** By instance, the labels that it counted separately, and whether it counted other declared limits together. */
+  /** By instance: the labels that it counted separately, and if it counted other declared limits together. */
   private readonly sources = new Map<string, { labels: Set<string>; hides: boolean }>();
 
-  /** @param source the instance that counted */
+  /** @param source the instance whose counts these are */
   add(step: number, bucket: Bucket, source: string): void {
     let known = this.sources.get(source);
     if (known === undefined) this.sources.set(source, (known = { labels: new Set(), hides: false }));
@@ -24,7 +24,7 @@ export class Steps {
     return this.buckets.get(step);
   }
 
-  /** The labels among these of which an instance may have counted decisions only as `(others)`. */
+  /** Those of the labels whose decisions an instance may have counted only as `(others)`. */
   hiddenOf(labels: readonly string[]): string[] {
     const hiding = [...this.sources.values()].filter(({ hides }) => hides);
     return hiding.length === 0 ? [] : labels.filter((label) => hiding.some((each) => !each.labels.has(label)));
@@ -67,7 +67,7 @@ const OF_ADAPTIVE: readonly (keyof LimitCounts)[] = ['looks', 'admits', 'inFligh
 function seriesOf(label: string, buckets: readonly (Bucket | undefined)[]): LimitSeries {
   const rows = buckets.map((bucket) => bucket?.limits.get(label));
   const of = (name: keyof LimitCounts) => rows.map((counts) => counts?.[name] ?? 0);
-  // Only adaptive limits are looked at.
+  // Only adaptive limits have samples.
   const isAdaptive = rows.some((counts) => (counts?.looks ?? 0) > 0);
   const names = LIMIT_COUNTS.filter((name) => isAdaptive || !OF_ADAPTIVE.includes(name));
   return Object.fromEntries(names.map((name) => [name, of(name)])) as unknown as LimitSeries;

@@ -7,15 +7,15 @@ import { mergeFrequent, type Summary } from '../telemetry/space-saving.js';
 import type { WatchedLimits } from '../telemetry/watched-limits.js';
 import type { Instances } from './instances.js';
 
-/** Keys of each list. */
+/** The number of keys per list. */
 const SHOWN = 20;
-/** A viewer renews its interest before this is over. */
+/** A viewer renews its interest before this time is over. */
 const WATCH_MS = 15_000;
 const HEARD_MS = 60_000;
-/** The keys that an instance publishes for one limit. */
+/** The number of values that an instance publishes per limit. */
 const VALUES = 100;
 
-/** What all instances have published about keys. */
+/** The published keys of all instances. */
 export interface PublishedByAll {
   readonly published: readonly PublishedLimits[];
   readonly coverage: Coverage;
@@ -30,7 +30,7 @@ export interface KnownKeys {
   readonly problem?: string;
 }
 
-/** The most limits whose keys are looked at together. */
+/** Maximum number of limits whose keys are read together. */
 const MOST_WATCHED = 20;
 
 /** The most active keys of all instances together. */
@@ -44,7 +44,7 @@ export class TopLists {
     private readonly observes: boolean,
   ) {}
 
-  /** Makes all instances count the units of a limit's keys for a while, and returns the counts. Never rejects because of Redis. */
+  /** Makes all instances count the units of a limit's keys temporarily, and returns the counts. Never rejects because of Redis. */
   async of(label: string): Promise<TopKeys> {
     const now = this.clock.now();
     this.limits.watch(label, now + WATCH_MS);
@@ -62,18 +62,18 @@ export class TopLists {
     };
   }
 
-  /** What the other instances have published. Never rejects because of Redis. */
+  /** The keys that the other instances have published. Never rejects because of Redis. */
   async read(first: readonly Command[] = []): Promise<PublishedByAll> {
     try {
       return await this.readOthers(first);
     } catch (error) {
-      // Part of the instances would look like all of them.
+      // Some of the instances would look like all of them.
       const { coverage } = this.instances.alone();
       return { published: [], coverage, problem: consoleMessages.unreachable(reasonOf(error)) };
     }
   }
 
-  /** The identity of a key that was counted lately, by its hash; `undefined` if no instance knows it. Rejects with `RateLimitStoreError`. */
+  /** The identity of a recently counted key by its hash; `undefined` if no instance knows it. Rejects with `RateLimitStoreError`. */
   async identityOf(label: string, id: string): Promise<string | undefined> {
     const own = mergePublished(this.own(label), label).identities.get(id);
     if (own !== undefined) return own;
@@ -82,8 +82,8 @@ export class TopLists {
   }
 
   /**
-   * The keys of limits that were used or refused most, as pairs of a label and an identity; those whose identities are not kept are
-   * left out. Their units are counted for a while from now on. Never rejects because of Redis.
+   * The most used and most rejected keys of limits, as pairs of label and identity. Keys whose identities are not kept are left out. Their
+   * units are counted temporarily from now on. Never rejects because of Redis.
    */
   async keysOf(labels: readonly string[]): Promise<KnownKeys> {
     const now = this.clock.now();
@@ -109,7 +109,7 @@ export class TopLists {
     return { keys, since, coverage, ...(problem !== undefined && { problem }) };
   }
 
-  /** What this instance knows; an observer counts nothing. */
+  /** The keys that this instance knows. An observer counts nothing. */
   private own(label: string): PublishedLimits[] {
     return this.observes ? [] : [[this.limits.of(label)]];
   }
@@ -126,7 +126,7 @@ export class TopLists {
     return { published, coverage };
   }
 
-  /** The keys of a limit that were refused most, by what the other instances have published. */
+  /** The most rejected keys of a limit, based on the keys that the other instances have published. */
   refusedOf(label: string, others: readonly PublishedLimits[], most: number): { keys: TopKey[]; since: number | null } {
     const { refused, since, identities } = mergePublished([...this.own(label), ...others], label);
     const keys = this.listed(refused, most, identities);

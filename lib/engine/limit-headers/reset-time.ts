@@ -1,23 +1,23 @@
 import { date, decimal, lengthOfTime, textOf } from './field-values.js';
 import type { UpstreamResponse } from './upstream-report.js';
 
-/** Numbers from here on are seconds since the epoch (from 1973), and numbers a thousand times as large are milliseconds. */
+/** Numbers from here on are seconds since the epoch (since 1973), and numbers a thousand times as large are milliseconds. */
 const EPOCH_SECONDS = 1e8;
 const EPOCH_MS = 1e11;
-/** Larger numbers than the seconds of a day are milliseconds. */
+/** Numbers larger than the seconds of a day are milliseconds. */
 const MOST_SECONDS = 86_400;
-/** Smaller differences between `Date` and our clock are ignored: `Date` has whole seconds and is a little old on arrival. */
+/** Smaller differences between `Date` and the local clock are ignored: `Date` has whole seconds and is a little old on arrival. */
 const MOST_SKEW_MS = 5000;
 
-/** When a response was made: milliseconds since the epoch by the upstream's clock. */
+/** When a response was created: milliseconds since the epoch on the upstream's clock. */
 export function upstreamNow({ headers, receivedAt }: UpstreamResponse): number {
   const sent = date(textOf(headers, 'date'));
   return sent === undefined || Math.abs(sent - receivedAt) <= MOST_SKEW_MS ? receivedAt : sent;
 }
 
 /**
- * Reads when a limit is reset, in milliseconds from now. The field may hold seconds or milliseconds, from now or since the epoch,
- * a date, or a length of time such as `6m0s`. A time in the past becomes now.
+ * Reads when a limit is reset, in milliseconds from now. The field may contain seconds or milliseconds, from now or since the epoch, a
+ * date, or a duration such as `6m0s`. A time in the past is read as now.
  */
 export function resetAfterMs(response: UpstreamResponse, name: string): number | undefined {
   const text = textOf(response.headers, name);
@@ -32,7 +32,7 @@ export function resetAfterMs(response: UpstreamResponse, name: string): number |
   return number > MOST_SECONDS ? number : number * 1000;
 }
 
-/** Reads `Retry-After` (seconds, possibly with a fraction, or a date) and the finer `Retry-After-Ms`. */
+/** Reads `Retry-After` (seconds, possibly with a fraction, or a date) and the more precise `Retry-After-Ms`. */
 export function retryAfterMs(response: UpstreamResponse): number | undefined {
   const fine = decimal(textOf(response.headers, 'retry-after-ms'));
   if (fine !== undefined) return fine;

@@ -1,7 +1,7 @@
 import { usedTokens, withTotal } from './usage.js';
 import type { TokenUsage, UsedTokens } from './model-types.js';
 
-/** A part of a model's stream, as far as it matters here. */
+/** A part of a model's stream. Only the fields used here. */
 interface StreamPart {
   readonly type?: string;
   readonly id?: unknown;
@@ -12,8 +12,9 @@ interface StreamPart {
 }
 
 /**
- * Passes the parts of a model's stream on, and settles its call once: at the usage in its last part, before that part is passed on; if it
- * fails, ends without one, is aborted or cancelled, at the input that was reserved and the bytes that the model has sent so far.
+ * Passes the parts of a model's stream on, and settles its call once: by the usage in its last part, before passing that part on. If the
+ * stream fails, ends without such a part, is aborted or cancelled, it settles by the reserved input and the bytes that the model has sent
+ * so far.
  */
 export function countedStream(
   stream: ReadableStream<unknown>,
@@ -45,7 +46,7 @@ export function countedStream(
             return;
           }
           const { type, id, delta, toolCallId, input, usage } = (value ?? {}) as StreamPart;
-          // Texts, reasoning and, from most models, the input of tools come as deltas.
+          // Texts, reasoning and, from most models, tool inputs arrive as deltas.
           if (typeof delta === 'string') {
             sentBytes += Buffer.byteLength(delta);
             if (type === 'tool-input-delta') streamed.add(id);

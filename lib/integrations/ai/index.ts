@@ -1,5 +1,5 @@
 /**
- * Limits calls of language models through the AI SDK, by the tokens that they use.
+ * Limits calls to language models through the AI SDK by the tokens that they use.
  * @module nestjs-sluice/ai
  */
 export { limitModel, type LimitModelOptions, type ModelLimit } from './limit-model.js';

@@ -7,17 +7,17 @@ export type JobLimitsOption = string | LimitDefinition | readonly (string | Limi
 
 /** How jobs are limited. */
 export interface JobLimitOptions<J> {
-  /** The key of the counter, usually the tenant: a string that is not empty, or a function of the job and of the limit's name. */
+  /** The key of the counter, usually the tenant: a non-empty string, or a function of the job and the limit's name. */
   key: string | ((job: J, limit: string) => string | Promise<string>);
   /**
-   * The units of a job: a whole number >= 0, or a function of the job and of the limit's name that returns one. Not used for
-   * `concurrency` limits, which use their own cost.
+   * The cost of a job: a whole number >= 0, or a function of the job and the limit's name that returns one. `concurrency` limits ignore it
+   * and use their own cost.
    * @default the limit's own cost, or 1
    */
   cost?: (number | ((job: J, limit: string) => number | Promise<number>)) | undefined;
   /**
-   * How often to check again for a job that waits for something that may come at any time: units that others hold, or a store
-   * that fails. Milliseconds or a duration such as `'1s'`, more than 0, at most 1 year.
+   * How often a job checks again while it waits for something that may happen at any time: other jobs release units, or a failed store
+   * recovers. Milliseconds or a duration such as `'1s'`, more than 0, at most 1 year.
    * @default '1s'
    */
   recheck?: Duration | undefined;

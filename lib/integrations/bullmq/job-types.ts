@@ -1,4 +1,4 @@
-/** The options of a job that are used. */
+/** The options of a job that limits use. */
 export interface LimitedJobOptions {
   /** Its priority when it was added. */
   readonly priority?: number | undefined;
@@ -6,7 +6,7 @@ export interface LimitedJobOptions {
   readonly delay?: number | undefined;
 }
 
-/** The part of a BullMQ `Job` that is used. */
+/** The part of a BullMQ `Job` that limits use. */
 export interface LimitedJob {
   /** Its id in the queue. */
   id?: string | undefined;
@@ -16,11 +16,11 @@ export interface LimitedJob {
   timestamp: number;
   /** How many attempts have ended. */
   attemptsMade: number;
-  /** How often it was taken from a worker that had stopped responding. */
+  /** The number of times that it was taken from a worker that had stopped responding. */
   stalledCounter?: number | undefined;
   /** The options with which it was added. */
   readonly opts: LimitedJobOptions;
-  /** Its priority now: jobs without one, or with 0, come first. */
+  /** Its current priority. Jobs without one, or with 0, come first. */
   priority?: number | undefined;
   /** Changes its priority. */
   changePriority?(options: { priority?: number }): Promise<void>;
@@ -37,7 +37,7 @@ export interface AnyJob extends LimitedJob {
   readonly data: any;
 }
 
-/** The part of BullMQ's `QueueEvents` that is used. */
+/** The part of BullMQ's `QueueEvents` that limits use. */
 export interface JobEvents {
   /** The name of the queue, with the prefix. */
   readonly qualifiedName: string;
@@ -45,18 +45,18 @@ export interface JobEvents {
   on(event: 'removed' | 'failed', listener: (event: { jobId: string }) => void): unknown;
 }
 
-/** The function that processes jobs, as a `Worker` of BullMQ takes it. */
+/** A function that processes jobs, as passed to a BullMQ `Worker`. */
 export type JobProcessor<J, R> = (job: J, token?: string, signal?: AbortSignal) => Promise<R>;
 
-/** The reserved units of jobs that wait. */
+/** The reserved units of waiting jobs. */
 export interface JobUnits<J> {
   /**
-   * Gives back what a job has reserved, unless its time has come: for jobs that are about to be removed. Rejects with
+   * Returns the reserved units of a job, unless its time has come. Call it for jobs that are about to be removed. Rejects with
    * `RateLimitArgumentError` or `RateLimitStoreError`.
    */
   giveBack(job: J): Promise<void>;
   /**
-   * Gives back what jobs have reserved when they are removed, or fail without having been processed. It knows the last 10,000
+   * Returns the reserved units of jobs when they are removed, or when they fail without having been processed. It tracks the last 10,000
    * jobs that this process has delayed. Throws `RateLimitArgumentError`.
    *
    * @param events BullMQ's `QueueEvents` of the queue
@@ -64,7 +64,7 @@ export interface JobUnits<J> {
   follow(events: JobEvents): void;
 }
 
-/** A function that processes jobs when their limits allow it. */
+/** A function that processes jobs when their limits have room. */
 export interface LimitedProcessor<J, R> extends JobUnits<J> {
   /** Processes a job, or delays it. */
   (job: J, token?: string, signal?: AbortSignal): Promise<R>;

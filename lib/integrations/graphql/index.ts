@@ -1,5 +1,5 @@
 /**
- * Limits GraphQL by operation: all limits of an operation are decided together, and operations cost points.
+ * Limits GraphQL operations: all limits of an operation are decided together, and operations can cost points.
  * @module nestjs-sluice/graphql
  */
 export { type ApolloListener, RateLimitApolloPlugin } from './apollo.plugin.js';

@@ -9,16 +9,16 @@ import type {
   OperationDefinitionNode,
 } from 'graphql';
 
-/** An operation that a server is about to execute, as all servers know it. */
+/** An operation that a server is about to execute, in a form that all servers provide. */
 export interface OperationSource {
   readonly schema: GraphQLSchema;
   readonly operation: OperationDefinitionNode;
   readonly fragments: Readonly<Record<string, FragmentDefinitionNode | undefined>>;
-  /** The values of its variables, coerced. */
+  /** The coerced values of its variables. */
   readonly variables: Readonly<Record<string, unknown>>;
-  /** The same, in the form in which GraphQL passes them on. */
+  /** The same values, in the form that GraphQL passes on. */
   readonly variableValues: unknown;
-  /** The context that all of its resolvers share, and no other operation. */
+  /** The context that all of its resolvers share. No other operation uses it. */
   readonly context: object;
 }
 
@@ -34,7 +34,7 @@ export function operationsOf({ definitions }: DocumentNode): OperationDefinition
   return definitions.filter((each) => each.kind === Kind.OPERATION_DEFINITION);
 }
 
-/** The coerced variables of an operation; `undefined` if they are wrong, and it will not run. */
+/** The coerced variables of an operation; `undefined` if they are invalid, so that it won't run. */
 export function variablesOf(
   schema: GraphQLSchema,
   { variableDefinitions = [] }: OperationDefinitionNode,
@@ -50,14 +50,14 @@ export function variablesOf(
   return variables && { variables, variableValues: found.variableValues ?? variables };
 }
 
-/** The values of variables as resolvers get them. */
+/** The values of variables, as resolvers get them. */
 export function coercedOf(variableValues: unknown): Readonly<Record<string, unknown>> {
   const { coerced, sources } = (variableValues ?? {}) as { readonly coerced?: object; readonly sources?: object };
   const isWrapped = typeof coerced === 'object' && typeof sources === 'object';
   return (isWrapped ? coerced : (variableValues ?? {})) as Record<string, unknown>;
 }
 
-/** The arguments of a field; `undefined` if they are wrong, and its resolver will not run. */
+/** The arguments of a field; `undefined` if they are invalid, so that its resolver won't run. */
 export function argumentsOf(
   { variableValues }: OperationSource,
   field: GraphQLField<unknown, unknown>,

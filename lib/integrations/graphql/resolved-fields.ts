@@ -4,13 +4,13 @@ import { bindsOwnGuard } from '../../app/rules/bound-guards.js';
 import type { HandlerClasses } from '../../app/rules/handler-classes.js';
 import { rootFieldOf } from '../../app/rules/route-names.js';
 
-/** The method of a resolver that answers a field. */
+/** The method that resolves a field. */
 export interface ResolvedField {
   readonly type: HandlerClass;
   readonly handler: Function;
 }
 
-/** Finds the methods that answer queries, mutations and subscriptions, and that our guard sees. */
+/** Finds the methods that resolve queries, mutations and subscriptions and that the guard covers. */
 export class ResolvedFields {
   private known: ReadonlyMap<string, ResolvedField> | undefined;
 
@@ -19,7 +19,7 @@ export class ResolvedFields {
     private readonly guards: GuardCheck,
   ) {}
 
-  /** The method of a field of `Query`, `Mutation` or `Subscription`; `undefined` if there is none, or our guard does not see it. */
+  /** The method of a field of `Query`, `Mutation` or `Subscription`; `undefined` if there is none, or if the guard doesn't cover it. */
   of(operation: string, field: string): ResolvedField | undefined {
     return (this.known ??= this.all()).get(`${operation} ${field}`);
   }

@@ -3,8 +3,8 @@ import { asMcpContext } from '../../app/transports/mcp-refusal.js';
 import { asCallExtra } from './call-extra.js';
 
 /**
- * Counts each session of MCP by itself, as the `key` of limits: `session:<id>`. Without sessions (a stateless server, or stdio),
- * it returns nothing, and `onMissingKey` decides. Clients open as many sessions as they like: limit these by another key.
+ * Counts each MCP session separately, as the `key` of limits: `session:<id>`. Without sessions (a stateless server, or stdio), it returns
+ * nothing, and `onMissingKey` applies. Clients can open any number of sessions, so limit these with another key.
  */
 export function bySession(context: ExecutionContext): string | undefined {
   const args: readonly unknown[] = context.getArgs();

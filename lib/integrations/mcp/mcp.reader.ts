@@ -5,8 +5,8 @@ import { asObject } from '../../engine/util/objects.js';
 import { asCallExtra, type CallExtra } from './call-extra.js';
 
 /**
- * Reads calls whose `context.getType()` is `'mcp'`, for the option `readers`. Among the arguments of the handler
- * it finds what the SDK passes, and in it the HTTP request of the framework as `request`, `rawRequest` or `req`.
+ * Reads calls whose `context.getType()` is `'mcp'`, for the option `readers`. Among the arguments of the handler it finds the SDK's data,
+ * and in that the framework's HTTP request as `request`, `rawRequest` or `req`.
  */
 export class McpReader implements RequestReader {
   readonly transport = 'mcp';
@@ -21,7 +21,7 @@ export class McpReader implements RequestReader {
     return {};
   }
 
-  /** Returns an error of JSON-RPC, whose `data` says how long to wait. */
+  /** Returns a JSON-RPC error whose `data` contains the wait. */
   refuse(exception: HttpException): Promise<Error> {
     return mcpRefusal(exception);
   }

@@ -1,5 +1,5 @@
 /**
- * Limits calls to other APIs: clients whose calls wait for their turn, the known upstreams, and the types of parsers for others.
+ * Limits calls to other APIs: clients whose calls wait for their turn, parsers for known upstreams, and the types for your own parsers.
  * @module nestjs-sluice/outbound
  */
 export { OutboundLimiter } from './outbound-limiter.js';

@@ -13,7 +13,7 @@ import type { OutboundSettings } from './read-options.js';
 
 const log = new OnceLogger(logger);
 
-/** Limits calls of one kind: asks their limits, and settles what they finally cost. Knows no client. */
+/** Limits calls of one kind: checks their limits, and settles their actual cost. It doesn't depend on a client. */
 export class OutboundCaller<Sent, Answer> {
   private readonly learner: Learner | undefined;
 
@@ -29,8 +29,8 @@ export class OutboundCaller<Sent, Answer> {
   }
 
   /**
-   * Makes a call that came at `since`, a time of the monotonic clock. `copy` makes a copy of what is sent, for each of the user's
-   * functions. Rejects if one of these returns a wrong value.
+   * Makes a call that was requested at `since`, a time of the monotonic clock. `copy` creates a copy of the request for each of the app's
+   * functions. Rejects if one of these returns an invalid value.
    */
   async call(copy: () => Sent, signal: AbortSignal | undefined, since = performance.now()): Promise<OutboundCall> {
     const { settings, stores, learner } = this;
@@ -46,7 +46,7 @@ export class OutboundCaller<Sent, Answer> {
   }
 
   /**
-   * Settles what a call finally cost, if the user's function returns it. `copy` makes a copy of the answer, for each limit. Never
+   * Settles the actual cost of a call, if the app's function returns one. `copy` creates a copy of the response for each limit. Never
    * rejects.
    */
   async settle(permit: Permit, copy: () => Answer): Promise<void> {

@@ -8,9 +8,9 @@ import type { UpstreamParser } from '../../engine/limit-headers/upstream-report.
 import { parseUpstream, type Upstream, type UpstreamName, upstreams } from './headers/upstreams.js';
 import type { OutboundOptions } from './outbound-options.js';
 
-/** Options that have been checked, with defaults filled in. */
+/** Validated options with defaults filled in. */
 export interface OutboundSettings<Sent, Answer> {
-  /** Where they were given, for messages. */
+  /** The place where the options were passed, for messages. */
   readonly location: string;
   readonly key: NonNullable<OutboundOptions<Sent, Answer>['key']>;
   readonly cost: OutboundOptions<Sent, Answer>['cost'];
@@ -21,9 +21,9 @@ export interface OutboundSettings<Sent, Answer> {
   readonly parse: UpstreamParser;
   readonly readsBody: boolean;
   readonly maxLearnedWaitMs: number;
-  /** The names of the upstream's limits by those of ours; or whether to learn at all. */
+  /** The names of the upstream's limits by the names of ours; or true if limits learn at all. */
   readonly learn: boolean | Readonly<Record<string, string>>;
-  /** The most times to send a call. */
+  /** Maximum number of times to send a call. */
   readonly attempts: number;
 }
 

@@ -5,8 +5,8 @@ import { type FrameworkAdapter, frameworkAddress, type ReadAddress } from '../..
 export type { FrameworkAdapter, ReadAddress };
 
 /**
- * Reads addresses by the framework's own `request.ip`: the handshake of a WebSocket never reaches the framework. Of a
- * framework other than Express and Fastify, it is the address of the connection, and clients behind a proxy are logged once.
+ * Reads addresses with the framework's own `request.ip`, because the handshake of a WebSocket never reaches the framework. For a framework
+ * other than Express and Fastify, it returns the address of the connection, and logs clients behind a proxy once.
  */
 export function addressReader(adapter: FrameworkAdapter | undefined): ReadAddress {
   const read = frameworkAddress(adapter);

@@ -16,7 +16,7 @@ const WITH_ATTACHMENTS = /^[56](\d{1,9})-/;
 /** The namespace of a frame, unless it is the default one. */
 const NAMESPACE = /^\d(?:\d+-)?(\/[^,]*)/;
 
-/** Limits what clients of socket.io send, before socket.io reads it. */
+/** Limits the frames of socket.io clients before socket.io reads them. */
 export class EngineFrames {
   /** The sockets of each connection, by namespace. */
   private readonly sockets = new WeakMap<EngineSocket, Map<string, NamespaceSocket>>();
@@ -59,7 +59,7 @@ export class EngineFrames {
       // It is emitted for each probe that the client sends.
       else if (event === 'upgrading') controls.probe(args[0] as EngineTransport, conn);
       if (event === 'data') frames.receive(args[0], () => emit(event, ...args));
-      // A client may send and leave at once.
+      // A client may send a frame and disconnect immediately.
       else if (event === 'close') gate.inTurn(() => emit(event, ...args));
       else return emit(event, ...args);
       return true;
@@ -73,7 +73,7 @@ export class EngineFrames {
     return own?.get(name.split('?')[0]!) ?? own?.values().next().value;
   }
 
-  /** Sockets that the server disconnects do not connect again by themselves. */
+  /** Clients don't reconnect on their own after the server has disconnected their sockets. */
   private close(conn: EngineSocket): void {
     for (const socket of this.sockets.get(conn)?.values() ?? []) socket.disconnect(true);
     conn.close();
@@ -106,7 +106,7 @@ class ControlFrames {
   probe(transport: EngineTransport, conn: EngineSocket): void {
     this.follow(transport);
     this.count('probe');
-    // A connection that was closed doesn't close this one at once.
+    // A connection that was closed doesn't close this transport immediately.
     if (conn.readyState !== 'open') transport.close();
   }
 
@@ -123,14 +123,14 @@ class ControlFrames {
   }
 }
 
-/** A frame with what is attached to it. */
+/** A frame with its attachments. */
 interface Message {
   isRefused: boolean;
 }
 
 /** Frames of one connection. Attachments share the decision of their frame: without it, socket.io could not read them. */
 class AttachedFrames {
-  /** Attachments that are still to come, and what becomes of them. */
+  /** Attachments that have not arrived yet, and how to handle them. */
   private missing = 0;
   private message: Message = { isRefused: false };
 

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { HttpException } from '@nestjs/common';
 
-/** Sets status and headers of a refused handshake. Returns its body, which is that of a refused HTTP request. */
+/** Sets status and headers for a rejected handshake. Returns the body, which is that of a rejected HTTP request. */
 export function refuse(response: ServerResponse, refusal: HttpException): string {
   const given = refusal.getResponse();
   const status = refusal.getStatus();
@@ -12,7 +12,10 @@ export function refuse(response: ServerResponse, refusal: HttpException): string
   return text;
 }
 
-/** The headers of a response as text, for who writes them: named as HTTP does, since a library may have some of its own. */
+/**
+ * The headers of a response as text, for callers that write them. Names use the spelling of HTTP, since a library may add headers of its
+ * own.
+ */
 export function headersOf(response: ServerResponse): Record<string, string> {
   const headers: Record<string, string> = {};
   for (const name of response.getHeaderNames()) {

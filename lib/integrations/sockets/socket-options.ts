@@ -8,50 +8,51 @@ import { refuseUnknown, wholeNumber } from '../../engine/options/check-options.j
 import { givenOptions } from '../../engine/options/values.js';
 import { listedLimits } from '../../app/limiter/limit-checks.js';
 
-/** A limit, or the name of a defined one; or several. */
+/** A limit, the name of a defined limit, or a list of these. */
 export type SocketLimits = string | LimitDefinition | readonly (string | LimitDefinition)[];
 
-/** The options of `rateLimitSockets`. At least one of `handshakes`, `connections` and `frames` is given. */
+/** The options of `rateLimitSockets`. At least one of `handshakes`, `connections` and `frames` is required. */
 export interface SocketLimitOptions {
   /**
-   * Limits how often clients connect: each handshake costs one unit. A refused one is answered with status 429 and
-   * `Retry-After`, and is not upgraded.
+   * Limits how often clients connect: each handshake costs one unit. A rejected handshake gets status 429 and `Retry-After`, and is not
+   * upgraded.
    * @default no limits
    */
   handshakes?: SocketLimits | undefined;
   /**
-   * Limits how many connections are open at once, by `concurrency` limits. A connection holds its unit until it closes; if the
-   * process dies, for `ttl`.
+   * Limits the number of open connections, with `concurrency` limits. A connection holds its unit until it closes; if the process dies,
+   * until `ttl` has passed.
    * @default no limits
    */
   connections?: SocketLimits | undefined;
   /**
-   * Limits the frames of clients, before any handler and whether they have one. A refused frame is dropped, and its client gets
+   * Limits the frames of clients before any handler, even if there is no handler for them. A rejected frame is dropped, and its client gets
    * the event `exception`.
    * @default no limits
    */
   frames?: SocketLimits | undefined;
   /**
-   * How many refused frames close a connection, unless a minute passes without one: a whole number >= 1, or `false` for never.
+   * The number of rejected frames after which a connection is closed: a whole number >= 1, or `false` for never. The count restarts after a
+   * minute without a rejected frame.
    * @default 100
    */
   closeAfter?: number | false | undefined;
   /**
-   * Returns the user of a handshake, for `key: 'user'`. It is called after the limits that need no user. If it throws, the
-   * handshake is refused: with the status of an `HttpException`, otherwise with 401.
+   * Returns the user of a handshake, for `key: 'user'`. It is called after the limits that need no user. If it throws, the handshake is
+   * rejected: with the status of an `HttpException`, otherwise with 401.
    * @default the `user` of the request, if anything has set it
    */
   authenticate?: ((request: IncomingMessage) => unknown) | undefined;
   /**
    * Returns the address of a client.
-   * @default that of Express or Fastify, which know the trusted proxies; on others, that of the connection
+   * @default the address that Express or Fastify determine, which know the trusted proxies; on others, the address of the connection
    */
   address?: (request: IncomingMessage) => string | undefined;
 }
 
 type LimitList = readonly (string | LimitDefinition)[];
 
-/** The options, read and checked. */
+/** The validated options. */
 export interface SocketSettings {
   readonly handshakes: LimitList;
   readonly connections: LimitList;

@@ -3,29 +3,29 @@ import type { HeldNow, OpenCounter } from '../../engine/limits/estimates.js';
 import { type FeatureReading, read, type ReadableStore, type RedisParts } from '../stores/feature-reading.js';
 import { keyOf } from '../stores/redis/keys.js';
 
-/** The most of those who hold units whose units are added up. */
+/** Maximum number of holders whose units are added up. */
 const MOST = 256;
-/** The identifier and the units of who holds them. */
+/** The identifier and the units of a holder. */
 const MEMBER = /^\d+:(\d+)/;
 
-/** Who holds units of a counter, by when that lapses. */
+/** A holder of units of a counter, and when its units lapse. */
 export interface Holder {
   readonly units: number;
   /** In microseconds. */
   readonly end: number;
 }
 
-/** Where those who hold units of a counter are kept. */
+/** The places where the holders of a counter are kept. */
 export interface HoldersKept {
   /** The name of the reading. */
   readonly name: string;
-  /** In process: those that have not lapsed by `now`, the first to lapse first. */
+  /** In process: the holders that have not lapsed by `now`, the first to lapse first. */
   readonly inMemory: (counter: OpenCounter, now: number) => readonly Holder[];
-  /** On Redis: the key of their sorted set, by the key of the counter. */
+  /** On Redis: the key of their sorted set, for the key of the counter. */
   readonly key: (counterKey: string) => string;
 }
 
-/** Who holds units of a counter now; `undefined` if the store does not say. */
+/** The current holders of a counter; `undefined` if the store can't list them. */
 export function heldNow(store: ReadableStore, counter: Counter, kept: HoldersKept): Promise<HeldNow | undefined> {
   const reading: FeatureReading<Promise<HeldNow | undefined>> = {
     name: kept.name,
@@ -56,7 +56,7 @@ function onRedis(parts: RedisParts, key: string): Promise<HeldNow> {
   });
 }
 
-/** @param first those of `count` that lapse first */
+/** @param first the holders out of `count` that lapse first */
 function summed(count: number, first: readonly Holder[], now: number): HeldNow {
   const untilMs = (holder: Holder | undefined) => Math.ceil((holder!.end - now) / 1000);
   return {
@@ -67,7 +67,7 @@ function summed(count: number, first: readonly Holder[], now: number): HeldNow {
   };
 }
 
-/** The members of a sorted set with their scores, whether the protocol has these in pairs or not. */
+/** The members of a sorted set with their scores, for both versions of the protocol. */
 function holdersIn(reply: unknown): Holder[] {
   const values = (reply as unknown[]).flat();
   const holders: Holder[] = [];

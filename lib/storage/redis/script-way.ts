@@ -1,26 +1,27 @@
 import { isErrorReply, messageOf } from './reply-error.js';
 
-/** After a server forgot the script, this many runs at most are sent with it before its hash is tried again. */
+/** After a server forgot the script, at most this many runs are sent with the script before its hash is tried again. */
 const MOST_RUNS_BY_EVAL = 1000;
 /** The number of runs by hash after which a server counts as one that keeps the script. */
 const SETTLED = 100;
 
-/** How one server gets a script. */
+/** The way in which one server gets a script. */
 export class ScriptWay {
   /** A load that is on its way. */
   loading: Promise<void> | undefined;
   /**
-   * Why loading is of no use: the server refused it, or forgot the script at once. EVAL carries the script, and usually caches it.
+   * The reason why loading is useless: the server rejected it, or forgot the script immediately. EVAL contains the script, and usually
+   * caches it.
    */
   refusal: Error | undefined;
-  /** The number of the last load or EVAL that it answered; 0 if there was none. */
+  /** The number of the last load or EVAL that the server answered; 0 if there was none. */
   givenAt = 0;
   private forgottenAt = 0;
   private runsByEval = 0;
   private left = 0;
   private byHash = 0;
 
-  /** True if the next run is sent with the script at once. */
+  /** Returns true if the next run is sent with the script right away. */
   skipsHash(): boolean {
     if (this.left > 0) {
       this.left--;
@@ -30,7 +31,7 @@ export class ScriptWay {
     return false;
   }
 
-  /** It no longer knows the script that it was given: its hash is tried again later, and later each time. */
+  /** Called if the server no longer knows the script that it got. Its hash is tried again later, after longer and longer intervals. */
   forgot(): void {
     if (this.forgottenAt === this.givenAt) return;
     this.forgottenAt = this.givenAt;
@@ -40,7 +41,7 @@ export class ScriptWay {
     this.left = this.runsByEval;
   }
 
-  /** It runs no script by its hash. */
+  /** Called if the server doesn't run scripts by their hash. */
   refusedHash(): void {
     this.left = MOST_RUNS_BY_EVAL;
   }

@@ -7,7 +7,7 @@ import type { Connection, Server, ServerCluster } from './connection.js';
 import { NodeConnections, type SlotCall } from './node-connections.js';
 import { isLoadRefused, isNoScript, isRefused, ScriptWay } from './script-way.js';
 
-/** The hashes of the scripts of this process: hashing a long script takes a while, and each store has one. */
+/** The hashes of the scripts of this process. Hashing a long script takes a while, and each store needs its hash. */
 const hashes = new Map<string, string>();
 
 function shaOf(source: string): string {
@@ -16,35 +16,35 @@ function shaOf(source: string): string {
   return sha;
 }
 
-/** The connections whose servers don't load scripts. The log reports each once. */
+/** The connections whose servers don't load scripts. Each is logged once. */
 const reported = new WeakSet<object>();
 
-/** One run of the script. It is sent again only if a server said that it has not run it. */
+/** One run of the script. It is sent again only if a server reports that it has not run it. */
 interface Run {
   readonly keys: readonly string[];
   readonly args: readonly string[];
-  /** When its caller gives up, by the process's clock. */
+  /** When its caller gives up, on the process's clock. */
   readonly deadline: number;
   /** The number of the last load or EVAL when it was sent. */
   sentAt: number;
   /** The server that did not know the hash. */
   missing?: Connection;
-  /** True if it's sent with the script. */
+  /** True if it is sent with the script. */
   byEval: boolean;
-  /** Why it is. */
+  /** The error that made it so. */
   reason?: unknown;
 }
 
 /**
- * Runs a script by its hash. Loads it into a server that lacks it, once for all waiting runs. A server that loads no scripts, or
- * forgets them, is sent the script itself with the run.
+ * Runs a script by its hash. Loads it into a server that lacks it, once for all waiting runs. For a server that doesn't load scripts, or
+ * forgets them, the script is sent with the run.
  */
 export class Script {
   private readonly sha: string;
   private readonly ways = new WeakMap<object, ScriptWay>();
   /** True if any run was sent with the script. */
   private hasDetours = false;
-  /** How many loads and EVALs were answered. */
+  /** The number of loads and EVALs that were answered. */
   private given = 0;
   private readonly nodes: NodeConnections | undefined;
 
@@ -57,8 +57,8 @@ export class Script {
   }
 
   /**
-   * Runs the script; directly on a node of a Cluster if its name is given. If the script had to be loaded, or another node asked,
-   * it is not run after its deadline: the caller has given up.
+   * Runs the script, directly on a node of a Cluster if its name is passed. If the script had to be loaded, or another node has the slot,
+   * it isn't run after its deadline, since the caller has given up.
    */
   run(keys: readonly string[], args: readonly string[], timeoutMs: number, node?: string): Promise<unknown> {
     const { nodes } = this;
@@ -87,13 +87,14 @@ export class Script {
     return this.nodes === undefined ? Number(await this.client.del(...keys)) : this.nodes.delete(node ?? '', keys);
   }
 
-  /** Why calls on a slot may fail: a node reported it as moving in the last `withinMs` milliseconds. */
+  /** The reason why calls on a slot may fail: a node reported it as moving in the last `withinMs` milliseconds. */
   whyMoving(slot: number, withinMs: number): string | undefined {
     return this.nodes?.moving.reasonOf(slot, withinMs);
   }
 
   /**
-   * Runs the script on the connection of one server, or of the one that has the slot by now. Calls back with each that it uses.
+   * Runs the script on the connection of one server, or of the server that has the slot by now. Calls back with each connection that it
+   * uses.
    */
   async runOn(
     server: Server,
@@ -119,7 +120,7 @@ export class Script {
       failure = next;
     }
     if (performance.now() > run.deadline || this.nodes?.isForClient(failure) !== true) throw failure;
-    // It is unknown where the client would send it.
+    // The client's choice of the node is unknown.
     return this.nodes.follow(
       failure,
       this.slotCall(run, send, () => Promise.reject(failure)),
@@ -127,8 +128,8 @@ export class Script {
   }
 
   /**
-   * Loads the script into one node of a Cluster, or into every master. Loaded scripts are not evicted, unlike those cached by
-   * EVAL. A server may refuse that, as long as it runs scripts that are sent along.
+   * Loads the script into one node of a Cluster, or into every master. Loaded scripts are not evicted, unlike those cached by EVAL. A
+   * server may reject that as long as it runs scripts that are sent along.
    */
   async load(name?: string): Promise<void> {
     const node = name === undefined ? undefined : this.nodes?.of(name);
@@ -144,7 +145,7 @@ export class Script {
     );
   }
 
-  /** Sends the runs of one turn in one write per node; each is called before `send` returns. */
+  /** Sends the runs of one turn in one write per node. The runs start before `send` returns. */
   inOneWrite(send: () => void): void {
     if (this.nodes === undefined) send();
     else this.nodes.inOneWrite(send);
@@ -164,7 +165,7 @@ export class Script {
     });
   }
 
-  /** Sends a run as long as a server says that it lacks the script. Rejects with the last error. */
+  /** Sends a run as long as a server reports that it lacks the script. Rejects with the last error. */
   private async sendAgain(error: unknown, at: Connection, run: Run): Promise<unknown> {
     let failure = error;
     while (await this.mend(failure, at, run)) {
@@ -175,11 +176,11 @@ export class Script {
         failure = next;
       }
     }
-    // The first refusal names the permission that the Redis user needs.
+    // The first error names the permission that the Redis user lacks.
     throw run.byEval && isRefused(failure, 'eval') ? (run.reason ?? failure) : failure;
   }
 
-  /** Does something about an error that says that a run was not run. Returns whether to send it again. */
+  /** Handles the error of a run that the server did not execute. Resolves to true to send it again. */
   private async mend(error: unknown, at: Connection, run: Run): Promise<boolean> {
     if (run.byEval) return false;
     if (isRefused(error, 'evalsha')) {
@@ -196,13 +197,13 @@ export class Script {
       if (way.givenAt <= sentAt) await this.loadInto(at);
       if (way.refusal === undefined) return true;
     }
-    // It has forgotten what it was given before the run was sent.
+    // It has forgotten a script that it got before the run was sent.
     if (isSecond || (way.givenAt > 0 && way.givenAt <= sentAt)) way.forgot();
     way.refusal ??= error;
     return this.sendAlong(at, run, way.refusal);
   }
 
-  /** Has a run sent with the script. */
+  /** Sends a run again along with the script. */
   private sendAlong(at: Connection, run: Run, error: unknown): true {
     run.byEval = this.hasDetours = true;
     run.reason = error;
@@ -218,7 +219,7 @@ export class Script {
     return { keys, deadline, send, sendByClient, mend: (error, server) => this.mend(error, server, run) };
   }
 
-  /** Loads the script into a server, or into all masters of a Cluster. Resolves with why a server loads none, if one does not. */
+  /** Loads the script into a server, or into all masters of a Cluster. Resolves to the error if a server doesn't load scripts. */
   private async loadInto(at: Connection): Promise<Error | undefined> {
     const way = this.wayOf(at);
     try {

@@ -3,7 +3,7 @@ import { decide, promised } from './decide.js';
 import { openDecision } from './store-decision.js';
 import type { Check, CheckAnswer, Store, StoreDecision } from './store.js';
 
-/** Decides a check from code. Limits that are switched off are not asked. */
+/** Decides a check from code. Limits that are switched off are skipped. */
 export function decideEnforced(store: Store, check: Check, answer: CheckAnswer): void {
   if (!check.entries.some(isOff)) {
     decide(store, check, answer);
@@ -16,7 +16,7 @@ export function decideEnforced(store: Store, check: Check, answer: CheckAnswer):
   else decide(store, { ...check, entries }, whole);
 }
 
-/** The same, for callers that wait for the answer. */
+/** Like `decideEnforced`, for callers that wait for a promise. */
 export function decidedEnforced(store: Store, check: Check): Promise<StoreDecision[]> {
   return promised((answer) => decideEnforced(store, check, answer));
 }
@@ -25,7 +25,7 @@ function isOff({ limit }: CheckEntry): boolean {
   return limit.off;
 }
 
-/** Completes the answer to a check of which some entries were decided without the store: it was asked for the others. */
+/** Completes the answer to a check some of whose entries were decided without the store. */
 export class PartlyKnownAnswer implements CheckAnswer {
   constructor(
     private readonly known: readonly (StoreDecision | undefined)[],

@@ -1,7 +1,7 @@
 import type { CheckEntry } from '../../engine/limits/counter.js';
 import { type AnswerTap, type CheckAnswer, type StoreDecision, UNTIMED } from './store.js';
 
-/** Makes a promise of an answer. If the store answers at once, as one in process does, this takes a single step. */
+/** Turns an answer into a promise. If the store answers synchronously, as the one in memory does, this takes a single step. */
 export abstract class PromisedAnswer<T> implements CheckAnswer {
   private value: T | undefined;
   private error: unknown;
@@ -33,13 +33,13 @@ export abstract class PromisedAnswer<T> implements CheckAnswer {
     this.hasFailed = true;
   }
 
-  /** The value, of a store that has answered. Throws what a promise would reject with. */
+  /** The value, if the store has already answered. Throws the error that the promise would reject with. */
   atOnce(): T {
     if (this.hasFailed) throw this.error;
     return this.value as T;
   }
 
-  /** The promise; call this once. */
+  /** The promise. Call this only once. */
   promise(): Promise<T> {
     if (this.isDecided) return Promise.resolve(this.value as T);
     if (this.hasFailed) return Promise.reject(this.error);
@@ -49,6 +49,6 @@ export abstract class PromisedAnswer<T> implements CheckAnswer {
     });
   }
 
-  /** Makes the promised value from the decisions. */
+  /** Creates the promised value from the decisions. */
   protected abstract made(decisions: StoreDecision[]): T;
 }

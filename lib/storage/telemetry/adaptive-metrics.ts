@@ -3,7 +3,7 @@ import type { CheckEntry } from '../../engine/limits/counter.js';
 import { attribute } from './span.js';
 import type { UnnamedEvent } from './decision-event.js';
 
-/** The most limits that are measured. */
+/** Maximum number of limits to measure. */
 const MOST_LIMITS = 100;
 
 /** The measured state of an adaptive limit. */
@@ -12,10 +12,10 @@ export interface AdaptiveReading {
   readonly inFlight?: number | undefined;
 }
 
-/** Looks at a counter without charging it; returns `undefined` if the answer is not available at once. */
+/** Reads a counter without charging it. Returns `undefined` if the answer isn't available synchronously. */
 export type LookAtAdaptive = (entry: CheckEntry) => AdaptiveReading | undefined;
 
-/** Reports what adaptive limits let in, have in flight and shed. */
+/** Reports the units that adaptive limits admit, have in flight and reject. */
 export class AdaptiveMetrics {
   private readonly entries = new Map<string, CheckEntry>();
   private readonly limits: ObservableGauge;

@@ -1,6 +1,6 @@
 /**
- * For stores of one's own: what the limiter asks of a store, a store on any database with transactions, and a suite that shows whether
- * a store decides as ours do.
+ * For your own stores: the interface of a store, a base class for any database with transactions, and a test suite that compares a store
+ * with the built-in ones.
  * @module nestjs-sluice/store
  */
 export type { WindowCount } from '../../engine/algorithms/algorithm.js';

@@ -3,7 +3,7 @@ import { type Entry, keyOf } from '../../storage/stores/memory/limit-counters.js
 import { MemoryStore } from '../../storage/stores/memory/memory.store.js';
 import type { CounterParts } from './stored-counter.js';
 
-/** Decides about counters that are stored elsewhere: they are put in, changed, and taken out again, all in one turn. */
+/** Decides about counters that are stored elsewhere: they are loaded, changed, and read again, all in one turn. */
 export class ScratchStore extends MemoryStore {
   /** Microseconds since the epoch. */
   private now = 0;
@@ -21,7 +21,7 @@ export class ScratchStore extends MemoryStore {
     this.table.keep(limit, Object.assign(entry, parts));
   }
 
-  /** A counter as it is to be stored now; nothing if it equals a fresh one. */
+  /** The counter to store; `undefined` if it is empty. */
   get({ limit, identity }: Counter): Entry | undefined {
     return this.table.of(limit).get(keyOf(identity));
   }

@@ -3,7 +3,7 @@ import type { Source } from '../source.js';
 import { durationOf } from '../values.js';
 import type { FoundLimiter } from './limiters.js';
 
-/** Methods whose calls are converted. */
+/** The methods whose calls are converted. */
 const METHODS: Readonly<Record<string, string>> = {
   consume: 'consume',
   get: 'peek',
@@ -13,7 +13,7 @@ const METHODS: Readonly<Record<string, string>> = {
   block: 'block',
 };
 
-/** What a result of theirs says, by what a decision says; of refusals, and of others. */
+/** The property of a decision that corresponds to one of their results, for rejections and for other results. */
 function fieldOf(name: string, value: string, isRefusal: boolean): string | undefined {
   switch (name) {
     case 'msBeforeNext':
@@ -27,7 +27,7 @@ function fieldOf(name: string, value: string, isRefusal: boolean): string | unde
   }
 }
 
-/** The calls of a limiter; `undefined` if something else is done with it. */
+/** The calls of a limiter; `undefined` if it is used in any other way. */
 export function callsOf(found: FoundLimiter): TS.CallExpression[] | undefined {
   const { source, owner, property, assignment } = found;
   const { ts } = source;
@@ -92,10 +92,10 @@ export function convertCall(source: Source, call: TS.CallExpression): void {
   }
 }
 
-/** Functions that have a constant of that name now. */
+/** Functions that now have a constant of that name. */
 const withDecision = new WeakSet<TS.Node>();
 
-/** `try { await consume } catch { … }` as a condition. Returns whether it is that simple. */
+/** Converts `try { await consume } catch { … }` to a condition. Returns true if it is simple enough. */
 function convertTry(source: Source, call: TS.CallExpression): boolean {
   const { ts } = source;
   const statement = call.parent.parent;
@@ -123,7 +123,7 @@ function convertTry(source: Source, call: TS.CallExpression): boolean {
   return true;
 }
 
-/** The access to a property of a value, through casts. */
+/** The access to a property of a value, also through casts. */
 function accessOf(source: Source, use: TS.Node): TS.PropertyAccessExpression | undefined {
   const { ts } = source;
   let at = use.parent;
@@ -151,7 +151,7 @@ function consumeOrThrow(source: Source): string {
   return 'consumeOrThrow';
 }
 
-/** Converts what a file reads of results, and the names of their types. */
+/** Converts the reads of results in a file, and the names of their types. */
 export function convertResults(source: Source, results: string | undefined): void {
   const { ts } = source;
   source.visit(source.ast, (node) => {
@@ -169,7 +169,7 @@ export function convertResults(source: Source, results: string | undefined): voi
       source.own('type Decision');
       source.helpers.set(
         'isRefusal',
-        '/** Whether an error is a decision that refuses. */\n' +
+        '/** True if an error is a decision that rejects. */\n' +
           'function isRefusal(error: unknown): error is Decision {\n' +
           "  return typeof error === 'object' && error !== null && 'retryAfterMs' in error;\n" +
           '}',
@@ -181,7 +181,7 @@ export function convertResults(source: Source, results: string | undefined): voi
   });
 }
 
-/** `{ remainingPoints }` of a result. */
+/** Converts `{ remainingPoints }` of a result. */
 function convertBinding(source: Source, node: TS.BindingElement): void {
   const name = source.before(node.propertyName ?? node.name);
   const [, field] = fieldOf(name, '', isRefusal(source, node))?.split('.') ?? [];
@@ -191,7 +191,7 @@ function convertBinding(source: Source, node: TS.BindingElement): void {
   else source.rewrite(node, `${field}: ${bound}`);
 }
 
-/** Whether a node stands in what handles refusals. */
+/** Returns true if a node is inside the handling of rejections. */
 function isRefusal(source: Source, node: TS.Node): boolean {
   const { ts } = source;
   for (let at = node.parent; !ts.isSourceFile(at); at = at.parent) {

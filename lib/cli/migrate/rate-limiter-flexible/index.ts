@@ -5,7 +5,7 @@ import type { Source } from '../source.js';
 import { callsOf, convertCall, convertResults } from './calls.js';
 import { definitionOf, FLEXIBLE, type FoundLimiter, limiterOf } from './limiters.js';
 
-/** Converts limiters of `rate-limiter-flexible` that classes of Nest make. Returns the files that it looked at. */
+/** Converts limiters of `rate-limiter-flexible` that Nest classes create. Returns the files that it examined. */
 export function migrateRateLimiterFlexible(project: Project, report: MigrationReport): readonly Source[] {
   const sources = project.matching(/rate-limiter-flexible/);
   const found = sources.flatMap((source) => limitersOf(source, report));
@@ -42,7 +42,7 @@ export function migrateRateLimiterFlexible(project: Project, report: MigrationRe
   return sources;
 }
 
-/** Limiters that classes make. Reports the others. */
+/** The limiters that classes create. Reports the others. */
 function limitersOf(source: Source, report: MigrationReport): FoundLimiter[] {
   const { ts } = source;
   const found: FoundLimiter[] = [];
@@ -58,7 +58,7 @@ function limitersOf(source: Source, report: MigrationReport): FoundLimiter[] {
   return found;
 }
 
-/** A limiter for when Redis fails: ours counts in process by itself then. */
+/** Returns true for a limiter that is used when Redis fails. This package counts in process in that case anyway. */
 function isInsurance(source: Source, { parent }: TS.NewExpression): boolean {
   return source.ts.isPropertyAssignment(parent) && source.before(parent.name) === 'insuranceLimiter';
 }
@@ -84,7 +84,7 @@ function isConvertible(limiter: FoundLimiter, report: MigrationReport): boolean 
   return true;
 }
 
-/** Lets a class get its limiters from `LimiterService`. */
+/** Makes a class get its limiters from `LimiterService`. */
 function convertClass(
   source: Source,
   owner: TS.ClassDeclaration,

@@ -4,11 +4,11 @@ import { constantOf, durationOf, numberOf, quoted } from '../values.js';
 
 export const FLEXIBLE = /^rate-limiter-flexible$/;
 
-/** The stores that this package has, too. */
+/** The store class that this package also has. */
 const IN_PROCESS = 'RateLimiterMemory';
 const ON_REDIS = 'RateLimiterRedis';
 
-/** Options that ours do by themselves: the store is the module's, and refusals are remembered. */
+/** Options that this package doesn't need: the module has the store, and rejections are always remembered. */
 const BUILT_IN = new Set([
   'storeClient',
   'keyPrefix',
@@ -22,7 +22,7 @@ const BUILT_IN = new Set([
   'rejectIfRedisNotReady',
 ]);
 
-/** Why other classes are left, and what to use. */
+/** The reasons why other classes are left unchanged, and the alternatives. */
 const OTHERS: Readonly<Record<string, string>> = {
   RateLimiterCluster: 'use the limits of the module, on Redis',
   RateLimiterUnion: 'use limiters.check([{ limit, key }, …]), which takes from all or from none',
@@ -32,19 +32,19 @@ const OTHERS: Readonly<Record<string, string>> = {
   RLWrapperTimeouts: "use the option 'timeout' of the module",
 };
 
-/** A limiter that a class makes. */
+/** A limiter that a class creates. */
 export interface FoundLimiter {
   readonly source: Source;
   readonly node: TS.NewExpression;
   readonly owner: TS.ClassDeclaration;
-  /** The property that holds it. */
+  /** The property that contains it. */
   readonly property: string;
-  /** Where it is assigned in a constructor; `undefined` for the initializer of the property. */
+  /** Its assignment in a constructor; `undefined` for an initializer of the property. */
   readonly assignment: TS.BinaryExpression | undefined;
   readonly isOnRedis: boolean;
 }
 
-/** A limiter of a class, or why there is none. */
+/** The limiter of a class, or the reason why it can't be converted. */
 export function limiterOf(source: Source, node: TS.NewExpression, imported: string): FoundLimiter | string {
   const { ts } = source;
   if (imported !== IN_PROCESS && imported !== ON_REDIS) {
@@ -85,7 +85,7 @@ function classOf(source: Source, node: TS.Node): TS.ClassDeclaration | undefined
   return undefined;
 }
 
-/** The property of `this` that an assignment at the top of a constructor sets. */
+/** The property of `this` that an assignment at the top level of a constructor sets. */
 function assigned(source: Source, { left, parent }: TS.BinaryExpression): string | undefined {
   const { ts } = source;
   const isThis = ts.isPropertyAccessExpression(left) && left.expression.kind === ts.SyntaxKind.ThisKeyword;
@@ -93,7 +93,7 @@ function assigned(source: Source, { left, parent }: TS.BinaryExpression): string
   return ts.isConstructorDeclaration(parent.parent.parent) ? left.name.text : undefined;
 }
 
-/** The limit that a limiter of theirs is; `undefined` if our options cannot express its options. */
+/** The definition of one of their limiters; `undefined` if its options have no equivalent. */
 export function definitionOf(source: Source, node: TS.NewExpression, name: string, more: string): string | undefined {
   const { ts } = source;
   const [argument] = node.arguments ?? [];

@@ -6,7 +6,7 @@ import { THROTTLER, type ThrottlerFacts } from './facts.js';
 import type { GuardUse } from './guard-use.js';
 import { convertLimit, isFunction, type LimitForm, limitOfExpression } from './limits.js';
 
-/** Converts `@Throttle` and `@SkipThrottle`, and what calls them elsewhere. */
+/** Converts `@Throttle` and `@SkipThrottle`, and code that calls them as functions. */
 export class Decorators {
   constructor(
     private readonly facts: ThrottlerFacts,
@@ -24,7 +24,7 @@ export class Decorators {
     for (const node of source.usesOf(local)) {
       const call = node.parent;
       if (source.ts.isCallExpression(call) && call.expression === node) convert(call);
-      else this.facts.report.leave(source, node, `${name} is no call here: write it by hand`);
+      else this.facts.report.leave(source, node, `${name} isn't a call here: convert it by hand`);
     }
   }
 
@@ -57,7 +57,7 @@ export class Decorators {
     source.rewrite(call, `${source.own('RateLimit')}(${texts.join(', ')})`);
   }
 
-  /** The limits of a call; `undefined` if they cannot be known. */
+  /** The limits of a call; `undefined` if they can't be determined. */
   private limitsOf(source: Source, call: TS.CallExpression): { name: string; text: string }[] | undefined {
     const { ts } = source;
     const [first, second] = call.arguments;
@@ -72,7 +72,7 @@ export class Decorators {
     const object = first === undefined ? undefined : source.bare(first);
     if (second !== undefined || (object !== undefined && ts.isNumericLiteral(object))) {
       if (first === undefined || isFunction(source, first)) return undefined;
-      // Until version 4: units, then seconds.
+      // Up to version 4: units, then seconds.
       const entries = [
         `name: ${quoted(source, 'default')}`,
         `algo: ${quoted(source, this.facts.algo)}`,
@@ -200,7 +200,7 @@ export class Decorators {
     }
   }
 
-  /** The limit that a route of a skipped class has again; empty if its class is not skipped. */
+  /** The limit that applies again to a route of a skipped class; empty if its class isn't skipped. */
   private again(source: Source, call: TS.CallExpression, name: string): string | undefined {
     const { ts } = source;
     const owner = this.ownerOf(source, call);
@@ -213,7 +213,7 @@ export class Decorators {
     return `{ name: ${quoted(source, name)}, algo: ${quoted(source, this.facts.algo)}, rate: ${known.limit}, interval: ${known.ttl}${block} }`;
   }
 
-  /** A route that is skipped, and has limits of its own, had no limit; now it has these. */
+  /** Notes that a skipped route with limits of its own had no limit before, and has these limits now. */
   private noteSkipped(source: Source, call: TS.CallExpression, names: ReadonlySet<string>): void {
     const { ts } = source;
     const owner = this.ownerOf(source, call);
@@ -245,7 +245,7 @@ export class Decorators {
       .filter((one): one is TS.CallExpression => ts.isCallExpression(one) && source.before(one.expression) === local);
   }
 
-  /** The class or method that a decorator belongs to. */
+  /** The class or method of a decorator. */
   private ownerOf(source: Source, call: TS.CallExpression): TS.Node | undefined {
     return source.ts.isDecorator(call.parent) ? call.parent.parent : undefined;
   }
@@ -258,13 +258,13 @@ export class Decorators {
   }
 }
 
-/** The options that an object literal has; `undefined` if some come from elsewhere. */
+/** The names of the options in an object literal; `undefined` if some come from elsewhere. */
 function keysOf(source: Source, object: TS.ObjectLiteralExpression): Set<string> | undefined {
   const names = object.properties.map((one) => (one.name === undefined ? undefined : source.nameOf(one.name)));
   return names.includes(undefined) ? undefined : new Set(names as string[]);
 }
 
-/** The text of an object that stood deeper than it does now. */
+/** The text of an object that was more deeply indented before. */
 function dedented(source: Source, object: TS.ObjectLiteralExpression, text: string): string {
   if (!text.includes('\n')) return text;
   const indentAt = (position: number): number => {

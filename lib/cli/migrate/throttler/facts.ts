@@ -17,20 +17,20 @@ export interface Place {
   readonly node: TS.Expression;
 }
 
-/** What is known of a throttler of the module: constants only. */
+/** The known properties of a throttler of the module. Only constants are known. */
 interface KnownThrottler {
   readonly limit: string | undefined;
   readonly ttl: string | undefined;
 }
 
-/** What a project does with `@nestjs/throttler`, read before anything of it is changed. */
+/** The use of `@nestjs/throttler` in a project, read before any changes. */
 export class ThrottlerFacts {
-  /** The throttlers of the module by name; `undefined` if some are known only when the app runs. */
+  /** The throttlers of the module by name; `undefined` if some are only known at run time. */
   readonly throttlers: ReadonlyMap<string, KnownThrottler> | undefined;
   readonly algo: 'sliding-log' | 'fixed-window';
   readonly guards: ReadonlyMap<string, Guard>;
   readonly hasGraphql: boolean;
-  /** Where the module is set up. */
+  /** The places where the module is set up. */
   readonly calls: readonly { source: Source; call: TS.CallExpression; method: string }[];
   readonly sources: readonly Source[];
 
@@ -54,12 +54,12 @@ export class ThrottlerFacts {
       : 'sliding-log';
   }
 
-  /** The milliseconds that a number of `ttl` counts: until version 5 it counted seconds. */
+  /** The milliseconds of a unit of `ttl`. Up to version 5, it was in seconds. */
   unitOf(source: Source): number {
     return (this.majorOf(source) ?? 6) < 5 ? 1000 : 1;
   }
 
-  /** Whether a refused client is blocked for `ttl`, as since version 6. */
+  /** Returns true if a rejected client is blocked for `ttl`, as since version 6. */
   blocks(source: Source): boolean {
     return (this.majorOf(source) ?? 6) >= 6;
   }
@@ -68,7 +68,7 @@ export class ThrottlerFacts {
     return this.project.majorOf('@nestjs/throttler', source.path);
   }
 
-  /** The literals that an expression stands for; `undefined` among them for what is known only when the app runs. */
+  /** The literals that an expression may evaluate to, with `undefined` for values that are only known at run time. */
   resolve(source: Source, expression: TS.Node | undefined, depth = 0): (Place | undefined)[] {
     const { ts } = source;
     if (expression === undefined || depth > 5) return [undefined];
@@ -96,7 +96,7 @@ export class ThrottlerFacts {
     return [undefined];
   }
 
-  /** The expressions that options of the module come from. */
+  /** The expressions with the options of the module. */
   optionsOf({ source, call, method }: (typeof this.calls)[number]): (TS.Node | undefined)[] {
     const { ts } = source;
     const argument = call.arguments[0];
@@ -156,7 +156,7 @@ export class ThrottlerFacts {
     }
     if (!ts.isObjectLiteralExpression(node)) return false;
     const list = source.valueOf(source.property(node, 'throttlers'));
-    // The form until version 4.
+    // The form up to version 4.
     if (list === undefined) return this.addThrottler({ source, node }, found);
     return this.resolve(source, list).every((at) => at !== undefined && this.addThrottlers(at, found));
   }

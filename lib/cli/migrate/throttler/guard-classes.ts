@@ -4,7 +4,7 @@ import type { ThrottlerFacts } from './facts.js';
 import { requestOf } from './functions.js';
 import { type Guard, superCalls } from './guards.js';
 
-/** Converts the classes that extend `ThrottlerGuard`: to classes that find keys, or to nothing. */
+/** Converts classes that extend `ThrottlerGuard` to classes that return keys, or removes them. */
 export function convertGuards(facts: ThrottlerFacts): void {
   for (const guard of facts.guards.values()) {
     if (guard.outcome === 'left') {
@@ -27,7 +27,7 @@ export function convertGuards(facts: ThrottlerFacts): void {
   }
 }
 
-/** Takes a class out. Where somebody exports all of its file, the file stays a module. */
+/** Removes a class. If another file exports everything from its file, the file remains a module. */
 function dropClass(facts: ThrottlerFacts, { name, source, node }: Guard): void {
   source.removeLine(node);
   const hasMore = source.ast.statements.some((one) => one !== node && !source.ts.isImportDeclaration(one));
@@ -110,7 +110,7 @@ function toKeyResolver(facts: ThrottlerFacts, { source, node, exempts, isForAll 
   source.edits.insert(node.end - 1, lines.join('\n'));
 }
 
-/** Takes out what the base class was given. */
+/** Removes the arguments of the base class. */
 function convertConstructor(source: Source, node: TS.ClassDeclaration): void {
   const { ts } = source;
   const declared = node.members.find(ts.isConstructorDeclaration);
@@ -149,7 +149,7 @@ function convertConstructor(source: Source, node: TS.ClassDeclaration): void {
   else source.remove(declared.parameters, removed);
 }
 
-/** Puts what the base class does in the place of calls of it. */
+/** Replaces calls of the base class by their results. */
 function convertSupers(source: Source, node: TS.ClassDeclaration): void {
   for (const call of superCalls(source, node, 'getTracker')) {
     const request = call.arguments[0] === undefined ? 'undefined' : source.now(call.arguments[0]);
@@ -168,7 +168,7 @@ function convertSupers(source: Source, node: TS.ClassDeclaration): void {
   }
 }
 
-/** `canActivate`, which lets requests pass, says whom no limit counts. */
+/** Converts `canActivate`, which lets requests pass, to a function that returns which requests limits skip. */
 function convertExemption(source: Source, method: TS.MethodDeclaration): void {
   source.rewrite(method.name, 'isExempt');
   for (const call of superCalls(source, method, 'canActivate')) {
@@ -176,7 +176,7 @@ function convertExemption(source: Source, method: TS.MethodDeclaration): void {
   }
 }
 
-/** Puts `false` in the place of a call, and of an `await` before it. */
+/** Replaces a call, and an `await` before it, by `false`. */
 function rewriteToFalse(source: Source, call: TS.CallExpression): void {
   const { parent } = call;
   if (source.ts.isAwaitExpression(parent)) source.rewrite(parent, 'false');

@@ -3,7 +3,7 @@ import type { Source } from '../source.js';
 import { THROTTLER, type ThrottlerFacts } from './facts.js';
 import type { Guard } from './guards.js';
 
-/** A place that names a guard: the provider of a global one, an entry of a list of providers, or anything else. */
+/** A place that names a guard: the provider of a global guard, an entry in a list of providers, or any other. */
 interface Reference {
   readonly source: Source;
   readonly node: TS.Identifier;
@@ -12,11 +12,11 @@ interface Reference {
   readonly kind: 'global' | 'listed' | 'bound' | 'made';
 }
 
-/** How a project binds the guards of the throttler, and what takes their place. */
+/** The bindings of the throttler's guards in a project, and their replacements. */
 export class GuardUse {
   /** The option `guard` of the module. */
   readonly guard: boolean | 'custom';
-  /** The guard whose overrides hold for all limits. */
+  /** The guard whose overrides apply to all limits. */
   readonly applied: Guard | undefined;
   private readonly references: readonly Reference[];
 
@@ -31,12 +31,12 @@ export class GuardUse {
     this.applied = kinds.size === 1 ? (only ?? dropped) : undefined;
   }
 
-  /** The guards whose keys count only where they are bound. */
+  /** True if guards have keys that only apply where the guards are bound. */
   get isMixed(): boolean {
     return this.applied === undefined && [...this.facts.guards.values()].some(({ outcome }) => outcome === 'key');
   }
 
-  /** The guard with keys of its own that a class or method has. */
+  /** The guard with its own keys that is bound to a class or method. */
   keyAt(source: Source, node: TS.Node): Guard | undefined {
     if (!this.isMixed) return undefined;
     const isKey = (one: Reference): boolean =>
@@ -47,7 +47,7 @@ export class GuardUse {
     return this.references.find((one) => isKey(one) && decorators.some((at) => isWithin(one.node, at)))?.guard;
   }
 
-  /** Puts `RateLimitGuard` in the place of all guards. */
+  /** Replaces all guards by `RateLimitGuard`. */
   convert(): void {
     const { report } = this.facts;
     const removed = new Map<TS.ArrayLiteralExpression, { source: Source; nodes: Set<TS.Node> }>();
@@ -82,7 +82,7 @@ export class GuardUse {
       } else if (kind === 'listed') {
         if (guard?.outcome === 'key') continue;
         take(source, node.parent as TS.ArrayLiteralExpression, node);
-        report.done(source, node, `${name} is no provider any more`);
+        report.done(source, node, `${name} is no longer a provider`);
       } else {
         source.rewrite(node, source.own('RateLimitGuard'));
         report.done(source, node, `${name} -> RateLimitGuard`);
@@ -101,7 +101,7 @@ export class GuardUse {
     }
   }
 
-  /** Whether all routes of a guard have limits of their own, with its key, in place of those of the module. */
+  /** Returns true if all routes of a guard have limits of their own, with its key, that replace those of the module. */
   private haveOwnLimits(source: Source, guard: TS.Node): boolean {
     const { ts } = source;
     const owner = ts.findAncestor(guard, ts.canHaveDecorators);
@@ -115,7 +115,7 @@ export class GuardUse {
     return replaces(onClass) || (routes.length > 0 && routes.every(replaces));
   }
 
-  /** Whether a decorator replaces all limits of the module, or skips them. */
+  /** Returns true if a decorator replaces or skips all limits of the module. */
   private replacesAll(source: Source, { expression }: TS.Decorator): boolean {
     const { ts } = source;
     if (!ts.isCallExpression(expression)) return false;
@@ -124,7 +124,7 @@ export class GuardUse {
     if (name === source.localOf(THROTTLER, 'SkipThrottle')) return first === undefined;
     if (name !== source.localOf(THROTTLER, 'Throttle') || first === undefined) return false;
     const object = source.bare(first);
-    // Until version 4, `@Throttle` had units and seconds.
+    // Up to version 4, `@Throttle` had units and seconds.
     const isUnnamed = second !== undefined || !ts.isObjectLiteralExpression(object);
     const names = isUnnamed ? ['default'] : object.properties.map((each) => each.name && source.nameOf(each.name));
     const { throttlers } = this.facts;
@@ -142,7 +142,7 @@ export class GuardUse {
     source.remove(list.elements, nodes);
   }
 
-  /** Whether the module may bind its guard, which runs before all others. */
+  /** Returns true if the module may bind its guard, which runs before all others. */
   private isFirst(globals: readonly Reference[]): boolean {
     const others = this.facts.project
       .matching(/\bAPP_GUARD\b/)
@@ -155,7 +155,7 @@ export class GuardUse {
       );
     const [first] = globals;
     if (first === undefined || others.length === globals.length) return true;
-    // In one file, Nest binds them in their order.
+    // Nest binds guards of one file in their order.
     return (
       others.every(({ source }) => source === first.source) &&
       others.every(({ node }) => node.parent.parent.pos >= first.node.parent.parent.pos) &&
@@ -168,7 +168,7 @@ function decoratorsOf({ ts }: Source, node: TS.Node): readonly TS.Decorator[] {
   return ts.canHaveDecorators(node) ? (ts.getDecorators(node) ?? []) : [];
 }
 
-/** Whether a guard does as `ThrottlerGuard`, but for what the module knows by itself. */
+/** Returns true if a guard does the same as `ThrottlerGuard`, or as the module does by default. */
 function isPlain(guard: Guard | undefined): boolean {
   return (
     guard === undefined ||
@@ -181,7 +181,7 @@ function isPlain(guard: Guard | undefined): boolean {
   );
 }
 
-/** Whether a file is a test. */
+/** Returns true for a test file. */
 export function isTest({ shown }: Source): boolean {
   return /\.(?:e2e-)?spec\.|\.test\.|(?:^|\/)tests?\//.test(shown);
 }
@@ -205,7 +205,7 @@ function referencesOf(facts: ThrottlerFacts, source: Source): Reference[] {
       const { parent } = node;
       if (ts.isExpressionWithTypeArguments(parent) || ts.isClassDeclaration(parent) || ts.isExportSpecifier(parent))
         continue;
-      // A guard's own code names itself in texts of logs only.
+      // The code of a guard contains its own name only in log texts.
       if (guard?.source === source && isWithin(node, guard.node) && !ts.isDecorator(parent.parent)) continue;
       references.push({ source, node, guard, kind: kindOf(source, node) });
     }

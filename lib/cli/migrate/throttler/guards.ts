@@ -8,22 +8,22 @@ export interface Guard {
   readonly name: string;
   readonly source: Source;
   readonly node: TS.ClassDeclaration;
-  /** What becomes of it: nothing is left to do for it, it finds keys from now on, or it stays as it is. */
+  /** The result for the guard: it is no longer needed, it returns the key from now on, or it is left unchanged. */
   readonly outcome: 'dropped' | 'key' | 'left';
-  /** Why it stays. */
+  /** The reason why it is left unchanged. */
   readonly reason: string;
-  /** The text of the message of its refusals, where it is a literal. */
+  /** The message of its rejections, if it is a literal. */
   readonly message: string | undefined;
-  /** Whether it throws or returns its message by itself, whatever the module's `errorMessage` is. */
+  /** True if it throws or returns its own message, regardless of the module's `errorMessage`. */
   readonly overridesMessage: boolean;
-  /** The text of the body of its refusals, where it is a literal. */
+  /** The body of its rejections, if it is a literal. */
   readonly body: string | undefined;
   readonly exempts: boolean;
-  /** Whether its keys are the same for all routes. */
+  /** True if its keys are the same for all routes. */
   readonly isShared: boolean;
-  /** The guard that counts as this one does, and reads all kinds of calls: this one is taken out then. */
+  /** A guard with the same keys that reads all kinds of calls. This one is removed then. */
   readonly sameAs?: Guard;
-  /** Whether others are the same as this one. */
+  /** True if other guards are equal to this one. */
   readonly isForAll?: boolean;
 }
 
@@ -52,7 +52,7 @@ export function guardsOf(project: Project, sources: readonly Source[]): Map<stri
     });
   }
   merge(guards);
-  // Classes that extend these in turn.
+  // The classes that extend these in turn.
   for (const source of guards.size === 0
     ? []
     : project.matching(new RegExp(`extends (?:${[...guards.keys()].join('|')})\\b`))) {
@@ -66,7 +66,7 @@ export function guardsOf(project: Project, sources: readonly Source[]): Map<stri
   return guards;
 }
 
-/** Makes one of guards that differ only in the kind of calls that they read, such as one for REST and one for GraphQL. */
+/** Merges guards that differ only in the kind of calls that they read, such as one for REST and one for GraphQL. */
 function merge(guards: Map<string, Guard>): void {
   const groups = new Map<string, Guard[]>();
   for (const guard of guards.values()) {
@@ -189,7 +189,7 @@ function isMessage(source: Source, member: TS.ClassElement): boolean {
   );
 }
 
-/** The message or the body of what a method throws, or returns as a message; `undefined` if it is more than a literal. */
+/** The message or the body that a method throws, or the message that it returns; `undefined` if it isn't a literal. */
 function refusalOf(source: Source, method: TS.MethodDeclaration | undefined) {
   const { ts } = source;
   if (method?.body === undefined) return {};
@@ -230,7 +230,7 @@ function isPlainValue(source: Source, node: TS.Expression): boolean {
   );
 }
 
-/** Whether `canActivate` returns only `true` and what the base class returns. */
+/** Returns true if `canActivate` returns only `true` and the result of the base class. */
 function isExemption(source: Source, method: TS.MethodDeclaration): boolean {
   const returned = source.returned(method);
   const supers = superCalls(source, method, 'canActivate');
@@ -249,7 +249,7 @@ function isPassing(source: Source, value: TS.Expression): boolean {
   return /^(?:true|Promise\.resolve\(true\))$/.test(source.before(value));
 }
 
-/** Calls of a method of the base class. */
+/** The calls of a method of the base class. */
 export function superCalls(source: Source, under: TS.Node, name: string): TS.CallExpression[] {
   const found: TS.CallExpression[] = [];
   source.visit(under, (node) => {
@@ -258,7 +258,7 @@ export function superCalls(source: Source, under: TS.Node, name: string): TS.Cal
   return found;
 }
 
-/** Whether keys are the same for all routes; `undefined` if that cannot be known. */
+/** Returns true if keys are the same for all routes; `undefined` if that can't be determined. */
 export function sharing(source: Source, fn: TS.SignatureDeclaration | undefined): boolean | undefined {
   if (fn === undefined) return false;
   const [context] = fn.parameters;
@@ -278,7 +278,7 @@ export function sharing(source: Source, fn: TS.SignatureDeclaration | undefined)
   return isRoute && methods.includes('getClass') && methods.includes('getHandler') ? false : undefined;
 }
 
-/** The text of a message that no guard changes. */
+/** The message that applies if no guard changes it. */
 export function defaultMessage(source: Source): string {
   return quoted(source, 'ThrottlerException: Too Many Requests');
 }

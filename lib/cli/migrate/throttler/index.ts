@@ -9,27 +9,27 @@ import { convertGuards } from './guard-classes.js';
 import { GuardUse } from './guard-use.js';
 import { ModuleOptions } from './options.js';
 
-/** Packages that nothing needs once all is converted. */
+/** Packages that are no longer needed once everything is converted. */
 export const THROTTLER_PACKAGES = [
   '@nestjs/throttler',
   '@nest-lab/throttler-storage-redis',
   'nestjs-throttler-storage-redis',
 ];
 
-/** Names whose counterpart is another name. */
+/** Names that are replaced by other names. */
 const RENAMED: Readonly<Record<string, string>> = {
   ThrottlerModuleOptions: 'type RateLimitModuleOptions',
   ThrottlerOptions: 'type LimitDefinition',
   ThrottlerException: 'RateLimitExceededException',
 };
 
-/** Converts all that a project has of `@nestjs/throttler`. Returns the files that it looked at. */
+/** Converts all uses of `@nestjs/throttler` in a project. Returns the files that it examined. */
 export function migrateThrottler(project: Project, report: MigrationReport): readonly Source[] {
   const facts = new ThrottlerFacts(project, report);
   if (facts.sources.length === 0) return [];
   const use = new GuardUse(facts);
   const decorators = new Decorators(facts, use);
-  // From the inside out: what is moved takes the changes inside it along.
+  // From the inside out, so that moved code includes the changes inside it.
   for (const source of facts.sources) convertNames(facts, source);
   use.convert();
   for (const source of facts.sources) decorators.convert(source);
@@ -66,7 +66,7 @@ function convertNames(facts: ThrottlerFacts, source: Source): void {
   }
 }
 
-/** The module without its options: where others import or export it. Ours is global. */
+/** Converts the module without its options, where others import or export it. The new module is global. */
 function convertModule(facts: ThrottlerFacts, source: Source, node: TS.Identifier): void {
   const { ts } = source;
   const list = node.parent;
@@ -111,7 +111,7 @@ const INSTEAD: Readonly<Record<string, string>> = {
   ThrottlerAsyncOptions: 'Parameters<typeof RateLimitModule.forRootAsync>[0]',
 };
 
-/** Names what is left of the throttler in a file. */
+/** Reports the remaining uses of the throttler in a file. */
 function nameRest(facts: ThrottlerFacts, source: Source): void {
   nameWhole(facts, source);
   const kept = [...facts.guards.values()].filter((guard) => guard.source === source);
@@ -125,7 +125,7 @@ function nameRest(facts: ThrottlerFacts, source: Source): void {
   }
 }
 
-/** Names what comes in as a whole, whose uses are not looked for. */
+/** Reports namespace imports, whose uses aren't examined. */
 function nameWhole(facts: ThrottlerFacts, source: Source): void {
   const { ts } = source;
   source.visit(source.ast, (node) => {
@@ -137,7 +137,7 @@ function nameWhole(facts: ThrottlerFacts, source: Source): void {
   });
 }
 
-/** Whether no edit has replaced a node. */
+/** Returns true if no edit has replaced a node. */
 function isStill(source: Source, node: TS.Node): boolean {
   return source.edits.keeps(node.getStart(source.ast), node.end) && !source.before(node).endsWith('Throttle');
 }

@@ -5,21 +5,21 @@ import type { ThrottlerFacts } from './facts.js';
 import { keyOfTracker, skipOf } from './functions.js';
 import { sharing } from './guards.js';
 
-/** How a limit is written. */
+/** The form of a limit to write. */
 export interface LimitForm {
-  /** Its name, if its own options have none. */
+  /** Its name, unless its own options have one. */
   readonly name?: string;
   readonly perRoute: boolean;
-  /** Whether it stands in the options of the module. */
+  /** True if it is in the options of the module. */
   readonly isOfModule?: boolean;
-  /** What is not given, as texts. */
+  /** Defaults for options that the limit lacks, as text. */
   readonly rate?: string | undefined;
   readonly interval?: string | undefined;
-  /** The class that finds keys, if not that of the module. */
+  /** The class that returns keys, if it isn't the module's. */
   readonly key?: string | undefined;
 }
 
-/** Options that an object with a limit of the throttler may have. */
+/** The options that an object with a limit of the throttler may have. */
 const KNOWN = new Set([
   'name',
   'limit',
@@ -33,7 +33,7 @@ const KNOWN = new Set([
   'storage',
 ]);
 
-/** Makes a limit of an object literal of the throttler, in place. Returns whether it can. */
+/** Converts an object literal of the throttler to a limit, in place. Returns true if it can. */
 export function convertLimit(
   facts: ThrottlerFacts,
   source: Source,
@@ -121,7 +121,7 @@ export function convertLimit(
   return true;
 }
 
-/** Whether keys that a function makes are the same for all routes. Reports those of which that is not known. */
+/** Returns true if the keys that a function returns are the same for all routes. Reports functions for which that is unknown. */
 export function sharesKeys(facts: ThrottlerFacts, source: Source, property: TS.ObjectLiteralElementLike): boolean {
   const value = source.valueOf(property);
   const fn = source.ts.isMethodDeclaration(property) ? property : value && source.bare(value);
@@ -134,13 +134,13 @@ export function sharesKeys(facts: ThrottlerFacts, source: Source, property: TS.O
   return shared === true;
 }
 
-/** Whether an expression is surely a function. */
+/** Returns true if an expression is certainly a function. */
 export function isFunction(source: Source, node: TS.Expression): boolean {
   const bare = source.bare(node);
   return source.ts.isArrowFunction(bare) || source.ts.isFunctionExpression(bare);
 }
 
-/** A limit of an expression whose options are read when the app runs. */
+/** A limit made of an expression whose options are only known at run time. */
 export function limitOfExpression(
   facts: ThrottlerFacts,
   source: Source,
@@ -163,7 +163,7 @@ export function limitOfExpression(
   return `{ ${entries.join(', ')} }`;
 }
 
-/** The name of a function, put into the file, that makes a limit of options which are known only when the app runs. */
+/** The name of a function that converts options at run time. Adds it to the file. */
 export function limitOfHelper(facts: ThrottlerFacts, source: Source): string {
   const blocks = facts.blocks(source);
   const times = facts.unitOf(source) === 1 ? '' : ` * ${facts.unitOf(source)}`;

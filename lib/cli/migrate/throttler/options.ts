@@ -9,7 +9,7 @@ import { convertLimit, limitOfHelper, sharesKeys } from './limits.js';
 import { convertStorage } from './storage.js';
 import { importOf } from '../imports.js';
 
-/** Converts what sets up `ThrottlerModule`. */
+/** Converts the setup of `ThrottlerModule`. */
 export class ModuleOptions {
   private readonly done = new Set<TS.Node>();
 
@@ -43,7 +43,7 @@ export class ModuleOptions {
       this.facts.report.leave(
         source,
         call,
-        'refused tries no longer lengthen the wait, as they did until version 5: see countRefused of other algorithms',
+        'rejected attempts no longer extend the wait, as they did up to version 5: see countRefused of other algorithms',
       );
     }
     for (const source of this.facts.sources) this.annotated(source);
@@ -109,7 +109,7 @@ export class ModuleOptions {
     return true;
   }
 
-  /** Converts functions and constants that are declared to be options of the module, or to make them. */
+  /** Converts functions and constants that are declared as options of the module, or return these. */
   private annotated(source: Source): void {
     const { ts } = source;
     const local = source.localOf(THROTTLER, 'ThrottlerModuleOptions');
@@ -130,7 +130,7 @@ export class ModuleOptions {
     });
   }
 
-  /** Converts options of the module, wherever they stand. Returns whether it can. */
+  /** Converts options of the module in any place. Returns true if it can. */
   private options(source: Source, expression: TS.Expression, isTyped: boolean): boolean {
     const { ts } = source;
     const node = source.bare(expression);
@@ -163,7 +163,7 @@ export class ModuleOptions {
     return this.options(other, target, ts.isVariableDeclaration(owner) && owner.type !== undefined);
   }
 
-  /** What the module has besides its limits. */
+  /** The options of the module other than its limits. */
   private head(
     source: Source,
     given: { headers?: string; message?: string | undefined; defaults?: string[] },
@@ -279,7 +279,7 @@ export class ModuleOptions {
     return value !== undefined && source.ts.isArrayLiteralExpression(value) && value.elements.length === 0;
   }
 
-  /** The limit of the form until version 4, with `ttl` and `limit` beside the other options. */
+  /** The limit in the form up to version 4, with `ttl` and `limit` among the other options. */
   private oldLimit(source: Source, object: TS.ObjectLiteralExpression): string {
     const { ts } = source;
     const fields = ['limit', 'ttl'].map((name) => source.property(object, name));
@@ -292,11 +292,11 @@ export class ModuleOptions {
     return ts.isObjectLiteralExpression(literal) ? `limits: [${scratch.now(literal)}]` : '';
   }
 
-  /** The same where both stand together, which keeps comments. */
+  /** The same if both are next to each other. This preserves comments. */
   private oldLimitInPlace(source: Source, object: TS.ObjectLiteralExpression): void {
     const [limit, ttl] = [source.property(object, 'limit')!, source.property(object, 'ttl')!];
     const [first, last] = limit.pos < ttl.pos ? [limit, ttl] : [ttl, limit];
-    // What is inserted before the first of them stays.
+    // An insertion before the first of them is kept.
     const rewrite = (node: TS.Node, text: string): void =>
       source.edits.replace(node.getStart(source.ast), node.end, text);
     rewrite(limit, `rate: ${numberOf(source, source.valueOf(limit)!)}`);

@@ -2,7 +2,7 @@ import type TS from 'typescript';
 import type { Source } from '../source.js';
 import { STORAGES, type ThrottlerFacts } from './facts.js';
 
-/** Puts `redis` in the place of a storage on Redis. Returns whether it is one, and reports others. */
+/** Replaces a storage on Redis by `redis`. Returns true if it is one, and reports others. */
 export function convertStorage(facts: ThrottlerFacts, source: Source, property: TS.ObjectLiteralElementLike): boolean {
   const value = source.valueOf(property);
   const { ts } = source;
@@ -26,7 +26,7 @@ export function convertStorage(facts: ThrottlerFacts, source: Source, property: 
   return false;
 }
 
-/** Replaces storages on Redis by what they connect to. Returns whether there is one. */
+/** Replaces storages on Redis by their connections. Returns true if there is one. */
 function redisOf(source: Source, expression: TS.Expression): boolean {
   const { ts } = source;
   const node = source.bare(expression);

@@ -6,7 +6,7 @@ import { say } from './store.js';
 
 const UNDONE = { reason: 'Undone at once' } as const;
 
-/** Says what a change of a rate, a mode or a list has done, from what to what, and offers to undo it. */
+/** Announces a change of a rate, a mode or a list with its old and new value, and offers to undo it. */
 export function sayChanged(
   what: string,
   { changed, before, after, version, warning }: Changed,
@@ -24,7 +24,7 @@ export function sayChanged(
   if (warning !== undefined) say(warning, 'warning');
 }
 
-/** Says what a change of a key has done to its state, and offers to undo it where that can be done. */
+/** Announces a change of a key with its effect, and offers to undo it if possible. */
 export function sayKeyChanged(
   who: string,
   whom: { readonly identity: string } | { readonly id: string },
@@ -54,11 +54,11 @@ export function sayKeyChanged(
   if (warning !== undefined) say(warning, 'warning');
 }
 
-/** What undoes a change of a key. What a reset or an unblock ended is not kept. */
+/** The changes that undo a change of a key. A reset or an unblock can't be undone, since the earlier state isn't kept. */
 const INVERSES: Readonly<Record<string, { path: string; isValid: (before: LimitState) => boolean }>> = {
-  // A block that was there before would end, too.
+  // This would also end an earlier block.
   block: { path: 'unblock', isValid: ({ blockedUntil }) => blockedUntil === null },
-  // Whoever may change anything gets back the rate that was there before.
+  // Users who may change everything get the earlier rate restored.
   override: { path: 'clear-override', isValid: ({ rateSource }) => rateSource !== 'key' },
   refund: { path: 'penalize', isValid: () => true },
   penalize: { path: 'refund', isValid: () => true },
@@ -71,7 +71,7 @@ async function undone(what: string, version: number, onUndone: () => void): Prom
   say(changed ? `${what} is as it was before.` : 'There was nothing to undo.');
 }
 
-/** The state of a limit for a key, in short. */
+/** A short description of a limit's state for a key. */
 function textOf({ rate, blockedUntil, used, quota }: LimitState): string {
   if (blockedUntil !== null) return `blocked until ${moment(blockedUntil)}`;
   return used === null ? rate : `${rate}, ${whole(used)} of ${whole(quota)} used`;

@@ -4,12 +4,12 @@ import { connection, useStore } from './store.js';
 
 interface Resource<T> {
   readonly data: T | undefined;
-  /** Why it could not be loaded last time. */
+  /** The error of the last attempt to load it. */
   readonly error: string | undefined;
   reload: () => void;
 }
 
-/** The response of a path. It is reloaded every `everyMs`, if given, and after a reconnect. */
+/** The response of a path. It is loaded again every `everyMs` milliseconds, if set, and after a reconnect. */
 export function useResource<T>(path: string | undefined, everyMs?: number): Resource<T> {
   const [state, setState] = useState<{ path?: string; data?: T; error?: string }>({});
   const { epoch } = useStore(connection);
@@ -18,7 +18,7 @@ export function useResource<T>(path: string | undefined, everyMs?: number): Reso
   const reload = useCallback(() => {
     if (path === undefined) return;
     const turn = ++asked.current;
-    // Ignores a response that a newer request has overtaken.
+    // Ignores a response if a newer request has already been answered.
     const settle = (next: { data?: T; error?: string }) => {
       if (turn !== asked.current) return;
       setState((last) => ({
@@ -46,7 +46,7 @@ export function useResource<T>(path: string | undefined, everyMs?: number): Reso
   return { data: current.data, error: current.error, reload };
 }
 
-/** The base URL of the console. The page's own address need not end in a slash. */
+/** The base URL of the console. The page's own address may have no slash at the end. */
 const BASE = new URL(
   document.querySelector<HTMLMetaElement>('meta[name="console-base"]')?.content || './',
   document.baseURI,
@@ -56,7 +56,7 @@ const BASE = new URL(
 export class RequestError extends Error {
   constructor(
     message: string,
-    /** The status of the response; 0 if there was none. */
+    /** The status of the response; 0 without a response. */
     readonly status: number,
     readonly fields: readonly FieldError[] = [],
   ) {

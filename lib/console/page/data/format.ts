@@ -1,4 +1,4 @@
-// How figures and times are written on the page.
+// The format of figures and times on the page.
 
 import { Store } from './store.js';
 
@@ -9,10 +9,10 @@ type Zone = (typeof ZONES)[number];
 const KEY = 'rate-limit-console-zone';
 const LOCAL = new Intl.DateTimeFormat().resolvedOptions().timeZone;
 
-/** The zones that differ, of which one is chosen. */
+/** The zones to choose from, which differ. */
 export const OFFERED: readonly Zone[] = LOCAL === 'UTC' ? ['utc'] : ZONES;
 
-/** The chosen time zone. All times of the page are in it. */
+/** The chosen time zone, which applies to all times on the page. */
 export const zone = new Store<Zone>(read());
 
 export function chooseZone(next: Zone): void {
@@ -20,11 +20,11 @@ export function chooseZone(next: Zone): void {
   try {
     localStorage.setItem(KEY, next);
   } catch {
-    // Without storage, it lasts until the page is left.
+    // Without storage, the choice lasts until the page is closed.
   }
 }
 
-/** The IANA name of a time zone, as it is shown. */
+/** The IANA name of a time zone, for display. */
 export function nameOfZone(of: Zone = zone.value): string {
   return of === 'utc' ? 'UTC' : LOCAL;
 }
@@ -50,7 +50,7 @@ const FORMS = {
 } as const satisfies Record<string, Intl.DateTimeFormatOptions>;
 const DAY_MS = 86_400_000;
 
-/** The forms in each time zone, made when they are needed. */
+/** The formatters of each time zone, created when needed. */
 const made = new Map<string, Intl.DateTimeFormat>();
 
 /** A time in the chosen time zone. */
@@ -73,20 +73,20 @@ export function moment(at: number): string {
 
 const DATE = new Intl.DateTimeFormat('en', { ...FORMS.date, timeZone: 'UTC' });
 
-/** A day such as `2026-11-22`, in whichever time zone it was. */
+/** A day such as `2026-11-22`, regardless of its time zone. */
 export function dated(day: string): string {
   return DATE.format(Date.parse(day));
 }
 
-/** A stretch of time: days as dates, shorter ones by their times. */
+/** A period of time: days as dates, shorter ones as times. */
 export function stretch(from: number, to: number): string {
   if (to - from < DAY_MS - 3_600_000) return `${moment(from)} to ${clock(to)}`;
-  // Its end belongs to the next day.
+  // Its end already belongs to the next day.
   const [first, last] = [timeAs('date', from), timeAs('date', to - 1)];
   return first === last ? first : `${first} to ${last}`;
 }
 
-/** A text whose times are written in the chosen time zone. */
+/** A text with its times converted to the chosen time zone. */
 export function withMoments(text: string): string {
   return text.replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g, (time) => moment(Date.parse(time)));
 }

@@ -3,16 +3,16 @@ import { get, RequestError, urlOf } from './client.js';
 import { connection, skew, Store } from './store.js';
 import { merged, totalsOf } from './series.js';
 
-/** The last five minutes, and whatever else the app sends each second. */
+/** The last five minutes, and the other data that the app sends each second. */
 export interface Live extends Omit<Overview, 'range'> {
-  /** Active incidents; absent until the first second is there. */
+  /** Active incidents; absent until the first second arrives. */
   readonly incidents?: readonly Incident[];
   /** The top keys of the watched limit. */
   readonly top?: TopKeys;
 }
 
 const LENGTH = 300;
-/** The server sends something each second. */
+/** The connection counts as lost after this silence. The server sends data each second. */
 const SILENCE_MS = 8_000;
 /** How long a hidden page keeps listening. */
 const REST_MS = 60_000;
@@ -27,7 +27,7 @@ let timer = 0;
 let paused = false;
 let hidden = 0;
 
-/** Starts listening. Top keys come for the watched limit. */
+/** Starts listening. The data includes the top keys of the watched limit. */
 export function listen(limit?: string): void {
   watched = limit;
   if (!paused) connect();
@@ -61,7 +61,7 @@ function connect(): void {
     expectWords();
     hear(JSON.parse(event.data) as Tick);
   });
-  // Some responses end an event source for good, so it is always recreated here.
+  // Some responses end an event source permanently, so it is always recreated here.
   opened.addEventListener('error', () => lose());
 }
 
@@ -79,7 +79,7 @@ function rest(): void {
 
 document.addEventListener('visibilitychange', rest);
 
-/** A connection that is silent for long counts as closed. */
+/** Closes a connection that has been silent for too long. */
 function expectWords(): void {
   window.clearTimeout(timer);
   timer = window.setTimeout(() => lose(), SILENCE_MS);
@@ -92,7 +92,7 @@ function lose(answers = connection.value.answers === true): void {
   timer = window.setTimeout(() => void knock(), wait);
 }
 
-/** Finds out with an ordinary request why the event source was refused, which it does not report. */
+/** Finds out with an ordinary request why the event source was rejected, since an event source doesn't report it. */
 async function knock(): Promise<void> {
   try {
     await get('api/session');
@@ -111,7 +111,7 @@ function hear(tick: Tick): void {
   retries = 0;
   const { state, epoch } = connection.value;
   const { problem } = tick;
-  // Reloads everything: the series lacks what came in between, and what others did while Redis was down.
+  // Reloads everything, because the series lacks the time in between, and the counts of others while Redis was down.
   if (state !== 'live' || live.value === undefined || problem !== connection.value.problem) void load();
   if (state !== 'live' || problem !== connection.value.problem) {
     connection.value = {
@@ -134,7 +134,7 @@ async function load(): Promise<void> {
     const { incidents } = live.value ?? {};
     live.value = { ...overview, totals: totals(overview.series), ...(incidents && { incidents }) };
   } catch {
-    // The next tick tries again while there is no data.
+    // While there is no data, the next tick tries again.
   }
 }
 

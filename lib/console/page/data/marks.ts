@@ -3,13 +3,13 @@ import type { ChartMark } from '../parts/chart-options.js';
 import { plural, withMoments } from './format.js';
 import { setParams, useParam } from './route.js';
 
-/** The part of a range that charts show, in milliseconds since the epoch. It is in the address. */
+/** The part of a range that charts display, in milliseconds since the epoch. It is in the address. */
 interface Zoom {
   readonly from: number;
   readonly to: number;
 }
 
-/** The part that the address names, and what changes it: `undefined` shows the whole range. */
+/** The zoom in the address, and a function that changes it: `undefined` displays the whole range. */
 export function useZoom(): [Zoom | undefined, (zoom: Zoom | undefined) => void] {
   const [from] = useParam('from', '');
   const [to] = useParam('to', '');
@@ -23,7 +23,7 @@ export function useZoom(): [Zoom | undefined, (zoom: Zoom | undefined) => void] 
   return [from !== '' && to !== '' && zoom.from < zoom.to ? zoom : undefined, set];
 }
 
-/** The indexes of the steps to show: those of the zoom, if these are at least two. */
+/** The indexes of the steps to display: those of the zoom, if there are at least two. */
 export function stepsIn(times: readonly number[], zoom: Zoom | undefined): { from: number; to: number } {
   const all = { from: 0, to: times.length };
   if (zoom === undefined) return all;
@@ -33,8 +33,7 @@ export function stepsIn(times: readonly number[], zoom: Zoom | undefined): { fro
 }
 
 /**
- * The first step of which something is known: the first one in which anything was counted, or an instance that still runs was
- * there.
+ * The first step with known data: the first one with any counts, or in which a running instance already existed.
  */
 export function firstKnown({ series, instances, stepMs }: Omit<Overview, 'range'>): number {
   const started = Math.min(...instances.map(({ startedAt }) => startedAt));
@@ -52,7 +51,7 @@ const ACTIONS: Partial<Record<ChangeInfo['action'], string>> = {
   rollback: 'changes were rolled back',
 };
 
-/** The changes of rates, modes and lists. Those of single keys are too many to be marked. */
+/** The changes of rates, modes and lists. Changes of single keys would be too many marks. */
 export function changeMarks(changes: readonly ChangeInfo[]): ChartMark[] {
   return changes
     .filter(({ action, key }) => ACTIONS[action] !== undefined && (key === null || action === 'rollback'))
@@ -66,7 +65,7 @@ export function changeMarks(changes: readonly ChangeInfo[]): ChartMark[] {
     });
 }
 
-/** The starts of instances, those of one deployment together. */
+/** The starts of instances. Those of one deployment are combined. */
 export function startMarks(instances: readonly InstanceInfo[]): ChartMark[] {
   const groups: InstanceInfo[][] = [];
   for (const instance of instances.toSorted((one, other) => one.startedAt - other.startedAt)) {

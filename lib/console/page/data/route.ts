@@ -3,10 +3,10 @@ import { Store, useStore } from './store.js';
 export const VIEWS = ['overview', 'limit', 'lookup', 'deviations', 'rates', 'lists', 'changes'] as const;
 export type View = (typeof VIEWS)[number];
 
-/** What a view is asked to show, such as a range, a filter or a page, by the name of the parameter. */
+/** The parameters of a view, such as a range, a filter or a page, by name. */
 export type Params = Readonly<Record<string, string>>;
 
-/** What the page shows. It is in the address after the `#`; identities never are. */
+/** The view that the page displays. It is in the address after the `#`; identities never are. */
 export interface Route {
   readonly view: View;
   /** A limit's name. */
@@ -18,14 +18,14 @@ export const route = new Store<Route>(read());
 
 window.addEventListener('hashchange', () => (route.value = read()));
 
-/** The address of a view. Parameters that are empty are left out. */
+/** The address of a view, without empty parameters. */
 export function hrefOf(view: View, limit?: string, params: Params = {}): string {
   const given = Object.entries(params).filter(([, value]) => value !== '');
   const query = given.length === 0 ? '' : `?${new URLSearchParams(given).toString()}`;
   return `#/${view}${limit === undefined ? '' : `/${encodeURIComponent(limit)}`}${query}`;
 }
 
-/** Changes parameters of what is shown, without a new entry in the browser's history. */
+/** Changes parameters of the current view without a new entry in the browser's history. */
 export function setParams(changed: Params): void {
   const { value } = route;
   const params = { ...value.params, ...changed };
@@ -34,8 +34,8 @@ export function setParams(changed: Params): void {
 }
 
 /**
- * A parameter of the address, and what changes it. Its default is not in the address. A change of the list starts at its
- * first page, so the parameter `page` is removed.
+ * A parameter of the address, and a function that changes it. The default isn't in the address. Changing the list also removes the
+ * parameter `page`, so that the list starts at its first page.
  */
 export function useParam<T extends string = string>(
   name: string,

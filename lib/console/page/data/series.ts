@@ -1,11 +1,11 @@
 import type { InstanceInfo, LimitSeries, LimitTotals, Series, StoreSeries } from '../../api.js';
 
-/** Whether the other instances could not be read, so that only the one that responds is shown. */
+/** Returns true if the other instances could not be read, so that only the responding one is displayed. */
 export function isAlone({ problem, instances }: { problem?: string; instances: readonly InstanceInfo[] }): boolean {
   return problem !== undefined && instances.every(({ self }) => self);
 }
 
-/** The entry of a limit, whose name may be that of a property that all objects have. */
+/** The entry of a limit. Its name may be that of a property that all objects have. */
 export function ofLimit<T>(byLimit: Readonly<Record<string, T>>, name: string): T | undefined {
   return Object.hasOwn(byLimit, name) ? byLimit[name] : undefined;
 }
@@ -15,7 +15,7 @@ const ADAPTIVE_FIELDS = ['looks', 'admits', 'inFlight'] as const;
 const STORE_COUNTS = ['checks', 'fallback', 'cache', 'prefetch'] as const;
 const STORE_TIMES = ['p50', 'p99'] as const;
 
-/** Merges newer steps into a series; they replace those of the same time. Keeps at most `length` steps. */
+/** Merges newer steps into a series. They replace steps of the same time. Keeps at most `length` steps. */
 export function merged(series: Series, newer: Series, stepMs: number, length: number): Series {
   const first = newer.times[0];
   if (first === undefined) return series;
@@ -52,7 +52,7 @@ export function merged(series: Series, newer: Series, stepMs: number, length: nu
   };
 }
 
-/** The times between a step and a later one. */
+/** The times between two steps. */
 function gapBefore(last: number | undefined, first: number, stepMs: number): number[] {
   if (last === undefined) return [];
   return Array.from(
@@ -81,7 +81,7 @@ export function sum(values: readonly number[]): number {
   return values.reduce((total, value) => total + value, 0);
 }
 
-/** The mean of the last steps: shown as "now", since single seconds vary. */
+/** The mean of the last steps. It is displayed as "now", since single seconds vary. */
 export function lately(values: readonly number[], steps: number): number {
   const last = values.slice(-steps);
   return last.length === 0 ? 0 : sum(last) / last.length;

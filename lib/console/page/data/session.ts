@@ -11,9 +11,9 @@ export interface ViewProps {
 
 export interface SessionState {
   readonly session?: Session;
-  /** Whether this user may act on keys, for a while. */
+  /** True if this user may act on keys temporarily. */
   readonly canAct: boolean;
-  /** Whether this user may make all changes. */
+  /** True if this user may make all changes. */
   readonly canWrite: boolean;
   readonly error?: string;
 }

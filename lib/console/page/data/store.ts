@@ -1,7 +1,7 @@
 import { useEffect, useReducer, useState } from 'preact/hooks';
 import type { Lookup } from '../../api.js';
 
-/** A value that views show and that can change. */
+/** A value that views display and that can change. */
 export class Store<T> {
   #value: T;
   readonly #listeners = new Set<() => void>();
@@ -43,7 +43,7 @@ interface Toast {
   readonly id: number;
   readonly kind: 'done' | 'warning';
   readonly text: string;
-  /** Undoes what the toast reports. */
+  /** Undoes the change that the toast reports. */
   readonly undo?: () => Promise<void>;
 }
 
@@ -54,7 +54,7 @@ let count = 0;
 
 export const toasts = new Store<readonly Toast[]>([]);
 
-/** Shows what was done, and how to undo it. Warnings stay until they are closed. */
+/** Displays a message about a change, with a way to undo it. Warnings stay until they are closed. */
 export function say(text: string, kind: Toast['kind'] = 'done', undo?: () => Promise<void>): void {
   const id = ++count;
   toasts.value = [...toasts.value, { id, kind, text, ...(undo && { undo }) }].slice(-3);
@@ -65,7 +65,7 @@ export function dismiss(id: number): void {
   toasts.value = toasts.value.filter((toast) => toast.id !== id);
 }
 
-/** Undoes what a toast reports, and says whether that worked. */
+/** Undoes the change of a toast, and reports the result. */
 export async function undo({ id, undo: run }: Toast): Promise<void> {
   dismiss(id);
   try {
@@ -75,10 +75,10 @@ export async function undo({ id, undo: run }: Toast): Promise<void> {
   }
 }
 
-/** Who Look-up shows. It is kept in memory only: in the address it would end up in histories and logs. */
+/** The identity of the lookup view. It is only kept in memory: in the address it would end up in histories and logs. */
 export const subject = new Store<{ readonly identity: string; readonly found?: Lookup }>({ identity: '' });
 
-/** Identities that were typed here, by the hashes that stand for them in top keys and the log. */
+/** Identities that were typed here, by their hashes in top keys and the log. */
 const known = new Map<string, string>();
 
 export function remember(id: string, identity: string): void {
@@ -89,10 +89,10 @@ export function identityOf(id: string): string | undefined {
   return known.get(id);
 }
 
-/** How much the server's clock is ahead of this browser's, in milliseconds. */
+/** How far the server's clock is ahead of this browser's, in milliseconds. */
 export const skew = new Store(0);
 
-/** The time by the server's clock. The component is rendered again each second. */
+/** The current time on the server's clock. The component is rendered again each second. */
 export function useNow(): number {
   const [now, setNow] = useState(Date.now);
   useEffect(() => {
@@ -105,9 +105,9 @@ export function useNow(): number {
 /** The connection between the page and the app. */
 interface Connection {
   readonly state: 'connecting' | 'live' | 'paused' | 'lost' | 'denied';
-  /** While it is lost: whether the app still answers other requests. */
+  /** While the connection is lost: true if the app still answers other requests. */
   readonly answers?: boolean;
-  /** Increases with each reconnect: what was loaded before may be outdated then. */
+  /** Increases with each reconnect, after which earlier data may be outdated. */
   readonly epoch: number;
   /** A problem that the app reports, such as that Redis doesn't respond. */
   readonly problem?: string;

@@ -6,7 +6,7 @@ import { useStore } from '../data/store.js';
 import { colours } from '../data/theme.js';
 import { axesOf, type ChartLine, type ChartMark, drawMarks, drawnSeries } from './chart-options.js';
 
-/** The lines of a chart, with their mean and maximum: also for those who cannot see the chart. */
+/** The lines of a chart with their mean and maximum, which also makes them accessible without the chart. */
 function Legend({ lines, format }: { lines: readonly ChartLine[]; format: (value: number) => string }): JSX.Element {
   return (
     <ul class="legend">
@@ -31,7 +31,7 @@ function Legend({ lines, format }: { lines: readonly ChartLine[]; format: (value
 }
 
 interface Props {
-  /** What it shows, for screen readers. */
+  /** A description for screen readers. */
   readonly label: string;
   /** In milliseconds since the epoch. */
   readonly times: readonly number[];
@@ -39,16 +39,16 @@ interface Props {
   readonly format: (value: number) => string;
   readonly height: number;
   readonly marks?: readonly ChartMark[];
-  /** Shows a part of the times, which the user has selected. */
+  /** Displays the range of times that the user has selected. */
   onZoom?: (from: number, to: number) => void;
 }
 
-/** The part of the times that stays when a key zooms. */
+/** The share of the time range that remains when a key zooms. */
 const ZOOM = 0.5;
 const DAY_MS = 86_400_000;
 const NO_MARKS: readonly ChartMark[] = [];
 
-/** Numbers over time. Arrow keys also move the cursor, and plus zooms to where it is. */
+/** Numbers over time. Arrow keys also move the cursor, and plus zooms in on it. */
 export function Chart({ label, times, lines, format, height, marks = NO_MARKS, onZoom }: Props): JSX.Element {
   const place = useRef<HTMLDivElement>(null);
   const tip = useRef<HTMLDivElement>(null);
@@ -69,7 +69,7 @@ export function Chart({ label, times, lines, format, height, marks = NO_MARKS, o
       {
         width: Math.max(element.clientWidth, 100),
         height,
-        // Days begin where they do in the chosen time zone.
+        // Days begin at midnight in the chosen time zone.
         tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1_000), nameOfZone()),
         padding: [8, 30, 0, 0],
         legend: { show: false },
@@ -108,7 +108,7 @@ export function Chart({ label, times, lines, format, height, marks = NO_MARKS, o
       chart.destroy();
       plot.current = undefined;
     };
-    // `structure` stands for the lines, whose values change all the time.
+    // `structure` represents the lines, whose values change all the time.
   }, [structure, drawn, height]);
 
   useEffect(() => plot.current?.setData(data), [times, lines, marks]);
@@ -178,13 +178,13 @@ function shown(line: ChartLine, index: number, format: (value: number) => string
   return value === null || value === undefined ? '–' : format(value);
 }
 
-/** The time of a step: with its date, if the steps are of several days. */
+/** The time of a step; with the date if the chart covers several days. */
 function stepTime(times: readonly number[], index: number): string {
   const isLong = times.at(-1)! - times[0]! > DAY_MS;
   return isLong ? moment(times[index]!) : clock(times[index]!);
 }
 
-/** Places the tip beside the cursor, on the side that has room. */
+/** Places the tip next to the cursor, on the side with room. */
 function moveTip(tip: HTMLElement, left: number): void {
   const room = (tip.parentElement?.clientWidth ?? 0) - tip.offsetWidth;
   const wanted = left + 14 <= room ? left + 14 : left - tip.offsetWidth - 14;

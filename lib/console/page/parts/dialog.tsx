@@ -3,10 +3,10 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { RequestError } from '../data/client.js';
 import { Field, type FieldSpec } from './field.js';
 
-/** An action that a button offers. */
+/** An action with a button. */
 export interface Offered {
   /**
-   * Identifies it, whatever its label is at the moment.
+   * Identifies the action, regardless of its current label.
    * @default the label
    */
   readonly name?: string;
@@ -17,13 +17,13 @@ export interface Offered {
 }
 
 interface Props {
-  /** What the buttons are for, for screen readers. */
+  /** A description of the buttons for screen readers. */
   readonly title: string;
   readonly offered: readonly Offered[];
   onAct: (action: Action) => void;
 }
 
-/** The footer of a panel, with a button for each action. */
+/** The footer of a panel with a button for each action. */
 export function ActionButtons({ title, offered, onAct }: Props): JSX.Element {
   return (
     <footer>
@@ -51,13 +51,13 @@ export interface Action {
   readonly confirm: string;
   readonly danger?: boolean;
   /**
-   * The reason that is filled in.
+   * The reason to fill in.
    * @default none
    */
   readonly reason?: string;
-  /** Whether the button that opens the dialog is gone afterwards. */
+  /** True if the button that opens the dialog disappears afterwards. */
   readonly gone?: boolean;
-  /** Makes the change. If it rejects, the errors are shown beside the fields that they name, or above the buttons. */
+  /** Makes the change. If it rejects, errors are displayed next to their fields, or above the buttons. */
   run(values: Readonly<Record<string, string>>): Promise<void>;
 }
 
@@ -68,7 +68,7 @@ const REASON: FieldSpec = {
   required: true,
 };
 
-/** Asks for the fields of an action, and for a reason. Escape closes it, and the focus returns to where it was. */
+/** Requests the fields of an action and a reason. Escape closes it, and the focus returns to its previous place. */
 export function ActionDialog({ action, onClose }: { action: Action; onClose: () => void }): JSX.Element {
   const dialog = useRef<HTMLDialogElement>(null);
   const opener = useRef<Element | null>(null);

@@ -16,7 +16,7 @@ const STATES = {
   denied: { tone: 'danger', text: 'Signed out' },
 } as const;
 
-/** Shows whether the numbers are live, and stops and starts them. */
+/** Displays if the numbers are live, and lets the user pause and resume them. */
 export function LiveSwitch(): JSX.Element {
   const { state } = useStore(connection);
   const { tone, text } = STATES[state];
@@ -122,7 +122,7 @@ function ThemeChoice(): JSX.Element {
   return <Choice name="theme" legend="Theme" value={useStore(theme)} options={options} onChoose={choose} />;
 }
 
-/** In which time zone times are, and the choice of it. */
+/** The time zone of the page, and a control to change it. */
 function ZoneChoice(): JSX.Element {
   const options = OFFERED.map((each) => [each, nameOfZone(each)] as const);
   return <Select label="Times in" value={useStore(zone)} options={options} onChoose={chooseZone} />;

@@ -3,7 +3,7 @@ import { useId } from 'preact/hooks';
 import { plural, whole } from '../data/format.js';
 import { setParams, useParam } from '../data/route.js';
 
-/** The part of a list on the page that the address names, and what turns pages. */
+/** The current page of a list, and functions to turn pages. */
 export interface Paged<T> {
   readonly shown: readonly T[];
   readonly page: number;
@@ -12,7 +12,7 @@ export interface Paged<T> {
   readonly size: number;
 }
 
-/** Shows a list in pages. The page is in the address. */
+/** Displays a list in pages. The page is in the address. */
 export function usePaged<T>(items: readonly T[], size: number): Paged<T> {
   const [wanted] = useParam('page', '1');
   const pages = Math.max(1, Math.ceil(items.length / size));
@@ -20,7 +20,7 @@ export function usePaged<T>(items: readonly T[], size: number): Paged<T> {
   return { shown: items.slice((page - 1) * size, page * size), page, pages, all: items.length, size };
 }
 
-/** Turns the pages of a list; nothing if one page holds all of it. */
+/** Buttons that turn the pages of a list; nothing for a single page. */
 export function Pager<T>({ of: { page, pages, all, size, shown }, what }: { of: Paged<T>; what: string }): JSX.Element {
   const first = (page - 1) * size + 1;
   if (pages === 1) return <></>;
@@ -48,7 +48,7 @@ function turn(to: number): void {
   setParams({ page: to === 1 ? '' : String(to) });
 }
 
-/** A field that filters a list by text, which stays in the address. Don't offer it where identities are looked for. */
+/** A field that filters a list by text. The text is in the address, so don't use it for identities. */
 export function Find({ what, found }: { what: string; found: number }): JSX.Element {
   const id = useId();
   const [find, setFind] = useParam('find', '');
@@ -73,7 +73,7 @@ export function Find({ what, found }: { what: string; found: number }): JSX.Elem
   );
 }
 
-/** Whether a text has all words that are looked for. */
+/** Returns true if a text contains all words of the search. */
 export function matches(text: string, find: string): boolean {
   const lower = text.toLowerCase();
   const words = find.toLowerCase().split(/\s+/);

@@ -42,7 +42,7 @@ export function Panel({
   aside?: ComponentChildren;
   id: string;
   children: ComponentChildren;
-  /** Without padding around the contents: for tables. */
+  /** True to omit the padding around the contents, for tables. */
   bare?: boolean;
 }): JSX.Element {
   return (
@@ -86,7 +86,7 @@ export function Note({ children, danger = false }: { children: ComponentChildren
   );
 }
 
-/** Stands in for missing data: it is loading, or could not be loaded, and why. */
+/** A placeholder for missing data: it is loading, or could not be loaded, and the reason. */
 export function Waiting({
   error,
   what,
@@ -116,7 +116,7 @@ export function Waiting({
   );
 }
 
-/** Buttons of which one is selected. */
+/** A group of buttons with one selected. */
 export function Choice<T extends string>({
   name,
   legend,
@@ -155,7 +155,7 @@ export function Choice<T extends string>({
   );
 }
 
-/** A choice that takes little room. */
+/** A selection that takes little space. */
 export function Select<T extends string>({
   label,
   value,
@@ -213,13 +213,13 @@ const MODES = {
   off: { tone: 'plain', text: 'off' },
 } as const;
 
-/** The mode of a limit, in users' words. */
+/** The mode of a limit, in plain words. */
 export function ModeBadge({ mode }: { mode: string }): JSX.Element {
   const known = MODES[mode as keyof typeof MODES] ?? { tone: 'plain', text: mode };
   return <Badge tone={known.tone}>{known.text}</Badge>;
 }
 
-/** What folds away: closed at first where there is little room. */
+/** Content that folds. It is closed at first on small screens. */
 export function Fold({
   title,
   note,

@@ -2,7 +2,7 @@ import type { JSX } from 'preact';
 
 const POINTS = 60;
 
-/** A small chart: allowed requests as an area, and refused ones as bars in front of it. */
+/** A small chart with allowed requests as an area, and rejected ones as bars in front of it. */
 export function Spark({ allowed, refused }: { allowed: readonly number[]; refused: readonly number[] }): JSX.Element {
   const area = gathered(allowed);
   const bars = gathered(refused);
@@ -34,7 +34,7 @@ export function Spark({ allowed, refused }: { allowed: readonly number[]; refuse
 function gathered(values: readonly number[]): number[] {
   const size = Math.max(1, Math.ceil(values.length / POINTS));
   const sums: number[] = [];
-  // From the end, so that groups keep their values while newer ones come.
+  // From the end, so that groups keep their values when newer ones arrive.
   for (let end = values.length; end > 0; end -= size) {
     sums.unshift(values.slice(Math.max(0, end - size), end).reduce((total, value) => total + value, 0));
   }

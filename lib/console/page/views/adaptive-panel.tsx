@@ -7,7 +7,7 @@ import { Chart } from '../parts/chart.js';
 import type { ChartLine } from '../parts/chart-options.js';
 import { Panel } from '../parts/small.js';
 
-/** What an adaptive limit admitted and had in flight over time, and how long that took. */
+/** The admitted units of an adaptive limit, those in flight, and how long they took, over time. */
 export function AdaptivePanel({
   limit,
   overview,
@@ -21,7 +21,7 @@ export function AdaptivePanel({
     const { looks = [], admits = [], inFlight = [], allowed = [] } = of ?? {};
     const each = (value: (at: number) => number) => looks.map((count, at) => (count === 0 ? null : value(at)));
     const mean = (sums: readonly number[]) => each((at) => sums[at]! / looks[at]!);
-    // By Little's law: units in flight, over those that come in a second.
+    // Little's law: units in flight divided by units per second.
     const took = each((at) => (inFlight[at]! * 1_000) / Math.max(1, allowed[at]!)).map((value, at) =>
       allowed[at] === 0 ? null : value,
     );

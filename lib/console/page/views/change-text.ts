@@ -2,7 +2,7 @@ import { legible } from '../../../engine/util/legible.js';
 import type { ChangeInfo, Difference } from '../../api.js';
 import { duration, withMoments } from '../data/format.js';
 
-/** The kinds of changes by which the log is filtered. */
+/** The kinds of changes that the log can be filtered by. */
 export const KINDS = {
   all: { label: 'all changes', has: () => true },
   rates: { label: 'of rates and modes', has: ({ action }: ChangeInfo) => action === 'rate' || action === 'mode' },
@@ -15,13 +15,13 @@ export type Kind = keyof typeof KINDS;
 const CONFIGURED = 'as configured';
 const NO_ENTRY = 'no entry';
 
-/** A change as a sentence: who did what to whom, from what to what, and why. */
+/** A change as a sentence: the actor, the key, the old and new value, and the reason. */
 export function sentenceOf(change: ChangeInfo, key: string | null): string {
   const { by, reason } = change;
   return `${by ?? 'Code'} ${whatOf(change, key)}${reason === undefined ? '' : `: ${reason}`}.`;
 }
 
-/** What a change does to one thing: `the rate of login from 20 to as configured`. */
+/** The effect of a change on one setting: `the rate of login from 20 to as configured`. */
 export function differenceText({ action, limit, key: _, before, after }: Difference, key: string | null): string {
   const of = `${limit === null ? 'all limits' : limit}${key === null ? '' : ` for ${legible(key)}`}`;
   const none = action === 'list' ? NO_ENTRY : CONFIGURED;
@@ -58,7 +58,7 @@ function whatOf(change: ChangeInfo, rawKey: string | null): string {
 
 const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** A duration as somebody has written it, in the form of the page. */
+/** Converts a duration in any notation to the page's format. */
 function durationText(written = ''): string {
   const [, number, unit = 'ms'] = /^(\d+(?:\.\d+)?)\s?(ms|s|m|h|d)?$/.exec(written) ?? [];
   return number === undefined ? written : duration(Number(number) * UNIT_MS[unit]!);

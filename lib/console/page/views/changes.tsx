@@ -25,16 +25,16 @@ const TONES: Readonly<Record<ChangeInfo['action'], Tone>> = {
 };
 const PAGE = 12;
 
-/** Who changed what, when, and why. */
+/** The log of changes: who changed which setting, when, and why. */
 export function ChangesView({ session: about, limit }: ViewProps): JSX.Element {
   const query = limit === undefined ? '' : `?limit=${encodeURIComponent(limit)}`;
   const { data, error, reload } = useResource<Changes>(`api/changes${query}`, 10_000);
   const { canWrite } = useStore(session);
   const [action, setAction] = useState<Action>();
-  // Not in the address: somebody may look for an identity.
+  // Not in the address, since the search may contain an identity.
   const [find, setFind] = useState('');
   const [kind, setKind] = useParam<Kind>('kind', 'all', Object.keys(KINDS) as Kind[]);
-  // What could not be read is not shown as empty.
+  // If changes could not be read, the list isn't displayed as empty.
   const isRead = data !== undefined && (data.problem === undefined || data.changes.length > 0);
   const found = (data?.changes ?? []).filter(
     (change) =>
@@ -104,8 +104,8 @@ export function ChangesView({ session: about, limit }: ViewProps): JSX.Element {
           )}
           {data.changes.length === 0 ? (
             <Empty icon="changes" title="Nothing was changed yet">
-              Changes of blocks, counters, rates, modes and lists appear here as soon as somebody makes one, with name
-              and reason.
+              Changes of blocks, counters, rates, modes and lists appear here as soon as somebody makes one, with their
+              name and reason.
             </Empty>
           ) : found.length === 0 ? (
             <Empty icon="changes" title="No matching change">
@@ -216,7 +216,7 @@ function undoing(change: ChangeInfo, onChanged: () => void): Action {
   };
 }
 
-/** Asks the app first what the rollback would undo. */
+/** First requests the changes that the rollback would undo. */
 async function rollingBack({ version }: ChangeInfo, onChanged: () => void): Promise<Action> {
   const { undone, newest } = await get<RollbackPreview>(`api/rollback?version=${version! - 1}`);
   return {

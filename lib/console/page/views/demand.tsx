@@ -11,7 +11,7 @@ import { EXPIRY } from './key-actions.js';
 
 const EVERY_MS = 15_000;
 
-/** Units that clients requested in the last hour, and what another rate would have refused of it. */
+/** The units that clients requested in the last hour, and how many of them another rate would have rejected. */
 export function DemandPanel({ limit, onChanged }: { limit: LimitInfo; onChanged: () => void }): JSX.Element | null {
   const { name } = limit;
   const { data, error, reload } = useResource<Demand>(`api/demand?limit=${encodeURIComponent(name)}`, EVERY_MS);
@@ -124,7 +124,7 @@ function Chooser({
   );
 }
 
-/** How many clients asked for how much in their busiest interval; those beyond the rate stand out. */
+/** The number of clients by the units of their busiest interval. Clients beyond the rate are highlighted. */
 function Bars({
   distribution,
   rate,
@@ -143,7 +143,7 @@ function Bars({
           <span
             key={upTo}
             class={upTo > rate ? 'beyond' : undefined}
-            // The number of clients of a bar varies by orders of magnitude.
+            // The number of clients per bar varies by orders of magnitude.
             style={{ height: `${clients === 0 ? 0 : 4 + (96 * Math.log1p(clients)) / Math.log1p(most)}%` }}
             title={`${plural(clients, 'client')} with at most ${whole(upTo)} in ${every}`}
           />
@@ -164,7 +164,7 @@ function Bars({
   );
 }
 
-/** The index of the number that is nearest. */
+/** The index of the nearest number. */
 function nearest(ascending: readonly number[], wanted: number): number {
   const distances = ascending.map((each) => Math.abs(each - wanted));
   return distances.indexOf(Math.min(...distances));

@@ -5,7 +5,7 @@ import { loadSession } from '../data/session.js';
 import { identityOf } from '../data/store.js';
 import type { Action } from '../parts/dialog.js';
 
-/** The action that ends a deviation; `undefined` if it cannot be ended here. */
+/** The action that ends a deviation; `undefined` if it can't be ended here. */
 export function ending(entry: Deviation, onChanged: () => void): Action | undefined {
   const { key, limit, id } = entry;
   const name = key === null ? 'Everybody' : (identityOf(id) ?? key);
@@ -40,7 +40,7 @@ export function ending(entry: Deviation, onChanged: () => void): Action | undefi
       return act(
         'keys/reset',
         'Release',
-        `holds nothing any more, and has all of its quota again. What runs goes on, so more may run than the limit allows.${of}`,
+        `no longer holds units and has its whole quota again. Running work goes on, so more may run than the limit allows.${of}`,
       );
     case 'overrides':
       return act('deviations/clear', 'Clear', `is counted without this ${entry.of} again.${of}`);

@@ -19,13 +19,13 @@ const KINDS: readonly { value: DeviationKind; label: string; none: string }[] = 
   { value: 'leases', label: 'Held units', none: 'Nobody holds units' },
 ];
 
-/** The rows that are shown at once, of those that one answer has. */
+/** The number of rows displayed at once, out of those in a response. */
 const SHOWN = 25;
 const EVERY_MS = 5_000;
-/** How long somebody who types may pause. */
+/** How long a pause in typing has to be before the search starts. */
 const TYPING_MS = 250;
 
-/** What deviates from the configuration now: for whom, by whom, why and until when. */
+/** The current deviations from the configuration, with their key, actor, reason and end. */
 export function DeviationsView({ session: about }: ViewProps): JSX.Element {
   const { canAct, canWrite } = useStore(session);
   const [kind, setKind] = useParam<DeviationKind>(
@@ -35,7 +35,7 @@ export function DeviationsView({ session: about }: ViewProps): JSX.Element {
   );
   const mayEnd = canWrite || (canAct && (kind === 'blocks' || kind === 'leases'));
   const [limit, setLimit] = useParam('limit', '');
-  // What is looked for may be an identity, so it is not in the address.
+  // The search may contain an identity, so it isn't in the address.
   const [find, setFind] = useState('');
   const { data, error, reload, page, turn } = useDeviations(kind, limit, find);
   const [action, setAction] = useState<Action>();
@@ -45,7 +45,7 @@ export function DeviationsView({ session: about }: ViewProps): JSX.Element {
   return (
     <>
       <ViewHead title="Deviations">
-        What currently differs from the configuration: for whom, by whom, why, and until when.
+        Current differences from the configuration: for which key, by whom, why, and until when.
       </ViewHead>
       <div class="toolbar">
         <Choice name="kind" legend="What to list" value={kind} options={KINDS} onChoose={setKind} />
@@ -91,8 +91,8 @@ export function DeviationsView({ session: about }: ViewProps): JSX.Element {
       )}
       {(data?.unread ?? 0) > 0 && (
         <Note>
-          {whole(data!.unread!)} more {data!.unread === 1 ? 'key was' : 'keys were'} noted whose state cannot be read
-          here: a list decides in the place of the limit, Redis doesn't respond, or the limit is not one of this app.
+          {whole(data!.unread!)} more {data!.unread === 1 ? 'key was' : 'keys were'} recorded whose state cannot be read
+          here: a list decides instead of the limit, Redis doesn't respond, or the limit isn't part of this app.
         </Note>
       )}
       {action && <ActionDialog action={action} onClose={() => setAction(undefined)} />}
@@ -127,7 +127,7 @@ function Find({ value, onFind }: { value: string; onFind: (text: string) => void
   );
 }
 
-/** The answers to one query, page by page. */
+/** The responses to one query, page by page. */
 function useDeviations(kind: DeviationKind, limit: string, find: string) {
   const query = JSON.stringify([kind, limit, find]);
   const [state, setState] = useState<{ query: string; pages: readonly (readonly [cursor: string, from: number])[] }>();
@@ -178,7 +178,7 @@ function emptyTitle({ problem }: Deviations, none: string, find: string, limit: 
   return find === '' && limit === '' ? none : 'No matches';
 }
 
-/** What a list covers: no store has a list of blocks and of held units. */
+/** The entries that a list can contain: no store can list its blocks and held units. */
 function coverageOf(kind: DeviationKind, { since, isCut }: Deviations): string {
   if (kind === 'overrides') return 'For all limits whose rates and modes can be changed.';
   if (kind === 'lists') return 'From the configuration, from policies, and added while the app runs.';

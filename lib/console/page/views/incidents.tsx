@@ -12,18 +12,18 @@ import { Icon } from '../parts/icons.js';
 import { Badge, Panel } from '../parts/small.js';
 import { KeyButtons, RaiseLimit, Who } from './quick-actions.js';
 
-/** The incidents that are shown before somebody asks for more. */
+/** The number of incidents displayed at first. */
 const SHOWN = 4;
-/** The keys that are shown of each. */
+/** The number of keys displayed per incident. */
 const KEYS = window.matchMedia('(max-width: 56rem)').matches ? 1 : 3;
 
-/** Active incidents, the worst first, who is behind it, and what can be done at once. */
+/** Active incidents, the most severe first, with the keys behind them and immediate actions. */
 export function Incidents({
   limits,
   only,
 }: {
   limits: readonly LimitInfo[];
-  /** The name of a limit: then only its incidents are shown, and nothing if it has none. */
+  /** The name of a limit, to display only its incidents; nothing is displayed if it has none. */
   only?: string;
 }): JSX.Element | null {
   const all = useStore(live)?.incidents;
@@ -128,7 +128,7 @@ const LABELS: Readonly<Record<Incident['kind'], string>> = {
   lost: 'instance',
 };
 
-/** What the log is to say of a change that is made because of an incident. */
+/** The reason in the log for a change because of an incident. */
 function reasonFor(incident: Incident): string {
   if (incident.kind !== 'refused' && incident.kind !== 'near') return '';
   const { limit, allowed, refused } = incident;

@@ -14,7 +14,7 @@ interface Context {
   readonly rate: RateInfo | undefined;
   readonly identity: string;
   readonly blocked: boolean;
-  /** True if the user may do what has no end. */
+  /** True if the user may make changes without an end. */
   readonly canWrite: boolean;
   onChanged: (state: LimitState) => void;
 }
@@ -36,7 +36,7 @@ export const EXPIRY: FieldSpec = {
   hint: 'Such as 90s, 15m, 2h or 7d. Empty: until you clear it.',
 };
 
-/** When a change ends: those who may act, but not change everything, have to say so. */
+/** The field for the end of a change. It is required for users who may only act on keys. */
 export function expiry(canWrite: boolean): FieldSpec {
   return canWrite ? EXPIRY : { ...EXPIRY, value: '1h', required: true, hint: 'Such as 90s, 15m, 2h or 7d.' };
 }
@@ -53,7 +53,7 @@ export function keyActions(context: Context): Offered[] {
       danger: true,
       action: action(context, 'block', {
         title: 'Block',
-        intro: ' is refused by this limit until the time is over or you unblock it.',
+        intro: ' is rejected by this limit until the time is over or you unblock it.',
         fields: [DURATION],
         danger: true,
       }),
@@ -157,7 +157,7 @@ function action({ state, identity, onChanged }: Context, path: string, described
   };
 }
 
-/** Collects members `patch.x` in one object; empty ones are left out. */
+/** Collects fields named `patch.x` in one object, without empty ones. */
 function bodyOf(values: Readonly<Record<string, string>>): object {
   const patch = patchOf(values);
   const rest = Object.entries(values)

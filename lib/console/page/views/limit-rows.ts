@@ -3,18 +3,18 @@ import { lately, ofLimit } from '../data/series.js';
 import { matches } from '../parts/paged.js';
 
 const NONE: LimitTotals = { allowed: 0, refused: 0, shadowRefused: 0, near: 0, candidateRefused: 0, candidateAsked: 0 };
-/** What counts as "now", in milliseconds. */
+/** The period that counts as "now", in milliseconds. */
 export const NOW_MS = 5_000;
 
-/** A row of the limits: one limit, or a group of them. */
+/** A row of the table: one limit, or a group of limits. */
 export interface LimitRow {
   readonly name: string;
-  /** The limit's facts; `undefined` for limits that functions and code provide, and for groups. */
+  /** The facts about the limit; `undefined` for limits that functions and code provide, and for groups. */
   readonly limit: LimitInfo | undefined;
   /** The names of the limits in it. */
   readonly members: readonly string[];
   readonly totals: LimitTotals;
-  /** Refusals in the last seconds. */
+  /** Rejections in the last seconds. */
   readonly refusedNow: number;
 }
 
@@ -36,7 +36,7 @@ export const SHOWN = {
 } as const;
 export type Shown = keyof typeof SHOWN;
 
-/** The orders, the first row first: by each of the numbers, the next one decides between equal ones. */
+/** The sort orders. Each number is followed by the one that decides between equal rows. */
 export const SORTS = {
   worst: {
     label: 'Worst first',
@@ -76,19 +76,19 @@ export function rowsOf(limits: readonly LimitInfo[], { totals, series, stepMs }:
   }));
 }
 
-/** Whether a row has the words that are looked for: in its name, its rate, or whom it counts. */
+/** Returns true if a row contains the words of the search in its name, its rate, or its key. */
 export function isFound({ name, limit }: LimitRow, find: string): boolean {
   return matches(limit === undefined ? name : `${name} ${limit.rate} by ${limit.key} ${limit.mode}`, find);
 }
 
-/** The group that a row belongs to, as the address names it: `key:by ip`. */
+/** Returns true if a row belongs to a group, in the format of the address: `key:by ip`. */
 export function isWithin({ limit }: LimitRow, within: string): boolean {
   if (within === '') return true;
   const [group, name] = [within.slice(0, within.indexOf(':')), within.slice(within.indexOf(':') + 1)];
   return Object.hasOwn(GROUPS, group) && groupOf(limit, group as Group) === name;
 }
 
-/** A row for each group, with the sums of its limits; the rows themselves without a group. */
+/** A row for each group with the sums of its limits; without a group, the rows themselves. */
 export function grouped(rows: readonly LimitRow[], group: Group | ''): readonly LimitRow[] {
   if (group === '') return rows;
   const groups = new Map<string, LimitRow[]>();
@@ -105,7 +105,7 @@ export function grouped(rows: readonly LimitRow[], group: Group | ''): readonly 
   }));
 }
 
-/** Rows in an order: the largest first, names from A to Z; or the other way round. */
+/** Sorts rows: the largest first, names from A to Z; or in reverse. */
 export function sorted(rows: readonly LimitRow[], sort: Sort, isTurned: boolean): LimitRow[] {
   const ordered = rows.toSorted((one, other) => {
     const theirs = SORTS[sort].by(other);

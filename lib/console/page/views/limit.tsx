@@ -22,9 +22,9 @@ import { Tile } from './tiles.js';
 import { TopKeysPanel } from './top-keys.js';
 import { Traffic } from './traffic.js';
 
-/** One limit: what it does, and to whom. */
+/** The page of one limit: its activity and its keys. */
 export function LimitView({ limit: name = '', session: about }: ViewProps): JSX.Element {
-  // Its rate may change while it is shown.
+  // Its rate may change while it is displayed.
   useStore(session);
   const limit = limitNamed(name);
   if (!limit) {
@@ -45,7 +45,7 @@ export function LimitView({ limit: name = '', session: about }: ViewProps): JSX.
 function KnownLimit({ limit, always }: { limit: LimitInfo; always: boolean }): JSX.Element {
   const [range, setRange] = useRange();
   const { data, error, reload } = useOverview(range);
-  /** Counts what was changed on this page. */
+  /** Counts the changes made on this page. */
   const [changes, setChanges] = useState(0);
   const {
     allowed = 0,
@@ -161,7 +161,7 @@ function KnownLimit({ limit, always }: { limit: LimitInfo; always: boolean }): J
   );
 }
 
-/** The limit's rate and mode, and what changes them. */
+/** The limit's rate and mode, and the actions that change them. */
 function OwnRate({ limit }: { limit: string }): JSX.Element {
   const { data, error, reload } = useResource<Rates>(`api/rates?limit=${encodeURIComponent(limit)}`, 10_000);
   const { canWrite } = useStore(session);
@@ -184,7 +184,7 @@ function OwnRate({ limit }: { limit: string }): JSX.Element {
   );
 }
 
-/** What an adaptive limit lets in now; each instance learns that on its own. */
+/** The units that an adaptive limit admits now. Each instance learns this number on its own. */
 function AdaptiveTile({ limit, overview }: { limit: LimitInfo; overview: Omit<Overview, 'range'> }): JSX.Element {
   const known = overview.instances.flatMap(({ adaptive }) => adaptive?.[limit.name] ?? []);
   const most = `at most ${whole(limit.quota)} in each`;

@@ -24,10 +24,10 @@ import {
   SORTS,
 } from './limit-rows.js';
 
-/** The rows of a page: on a phone each takes as much room as several in a table. */
+/** The rows per page: on a phone, each takes as much space as several in a table. */
 const PAGE = window.matchMedia('(max-width: 56rem)').matches ? 3 : 10;
 
-/** Each limit with its numbers, those that hurt first. What is listed is in the address. */
+/** The limits with their numbers, those with problems first. The filter is in the address. */
 export function LimitsTable({
   limits,
   overview,
@@ -133,7 +133,7 @@ function Row({
       : overview.series.times.map((_, at) => all.reduce((sum, series) => sum + (series[field][at] ?? 0), 0));
   const [allowed, refused] = [summed('allowed'), summed('refused')];
   const now = (values: readonly number[]): string => `${perSecond((lately(values, steps) * 1_000) / stepMs)} /s`;
-  // Some of its decisions are counted only as "(others)".
+  // Some of its decisions are only counted as "(others)".
   const isUnknown = members.some((member) => overview.unknown?.includes(member));
   const count = (number: number): string =>
     isUnknown ? (number > 0 ? `${whole(number)}+` : 'unknown') : whole(number);

@@ -13,7 +13,7 @@ import { expiry } from './key-actions.js';
 
 const SOURCES = { configured: 'by the configuration', policy: 'by the policy', changed: 'here or by code' } as const;
 
-/** Who is exempt from limits, and who is always refused. */
+/** The lists: who is exempt from limits, and who is always denied. */
 export function ListsView({ session: about }: ViewProps): JSX.Element {
   const { data, error, reload } = useResource<ListItems>('api/lists');
   const [more, setMore] = useState<{ after: ListItems; entries: ListItem[]; next: string | undefined }>();
@@ -32,7 +32,7 @@ export function ListsView({ session: about }: ViewProps): JSX.Element {
     }
   };
 
-  // What could not be read is not shown as empty.
+  // If lists could not be read, they aren't displayed as empty.
   const isRead = data !== undefined && (data.problem === undefined || data.entries.length > 0);
   const entries = [...(data?.entries ?? []), ...(further?.entries ?? [])];
   return (
@@ -48,8 +48,8 @@ export function ListsView({ session: about }: ViewProps): JSX.Element {
           )
         }
       >
-        The allow list exempts clients from limits, the deny list refuses them. Each entry applies to one limit or to
-        all.
+        The allow list exempts clients from limits; the deny list rejects their requests. Each entry applies to one
+        limit or to all.
       </ViewHead>
       {isRead && data.problem !== undefined && <Note danger>{data.problem}</Note>}
       {!isRead ? (
@@ -168,7 +168,7 @@ function adding(limits: readonly LimitInfo[], canWrite: boolean, onChanged: () =
         name: 'identity',
         label: 'Identity',
         placeholder: 'user:42',
-        hint: 'What limits count by. A star at the end matches all identities with this prefix: tenant:*. Enter networks below.',
+        hint: 'A key as limits count it. A star at the end matches all keys with this prefix: tenant:*. Enter networks below.',
       },
       {
         name: 'ip',

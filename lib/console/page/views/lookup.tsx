@@ -14,9 +14,9 @@ import { sentenceOf } from './change-text.js';
 import { StateCard } from './state-card.js';
 
 const EVERY_MS = 5_000;
-/** The cards on a page. */
+/** The number of cards per page. */
 const PAGE = 6;
-/** As many limits that have counted nothing are shown at once; the most cards of such, and the others by name. */
+/** Up to this many unused limits are unfolded at first; the maximum number of cards for them, and of changes. Others are listed by name. */
 const FEW = 3;
 const MOST_UNUSED = 6;
 const MOST_CHANGES = 10;
@@ -26,10 +26,10 @@ const FIELD = {
   label: 'Identity',
   required: true,
   placeholder: 'user:42',
-  hint: 'What limits count by: ip:203.0.113.7, user:42, tenant:acme, or global.',
+  hint: 'A key as limits count it: ip:203.0.113.7, user:42, tenant:acme, or global.',
 } as const;
 
-/** The state of all limits for an identity: why it is refused, and when it is free again. */
+/** The state of all limits for an identity: why it is rejected, and when it will pass again. */
 export function LookupView({ session: about }: ViewProps): JSX.Element {
   const { identity, found } = useStore(subject);
   const { canAct, canWrite } = useStore(session);
@@ -37,7 +37,7 @@ export function LookupView({ session: about }: ViewProps): JSX.Element {
   const log = useResource<Changes>('api/changes', 10_000).data?.changes;
   const [text, setText] = useState(identity);
   const [error, setError] = useState('');
-  /** Counts the answers to the user. */
+  /** Counts the responses to the user. */
   const [asked, setAsked] = useState(0);
   const [busy, setBusy] = useState(false);
   const [action, setAction] = useState<Action>();
@@ -53,7 +53,7 @@ export function LookupView({ session: about }: ViewProps): JSX.Element {
     try {
       const answer = await post<Lookup>('api/lookup', { identity: wanted });
       remember(answer.id, wanted);
-      // Keeps the order while changes are made.
+      // Keeps the order during changes.
       setAsked((count) => count + 1);
       subject.value = { identity: wanted, found: { ...answer, limits: answer.limits.toSorted(byUrgency) } };
     } catch (failure) {
@@ -65,14 +65,14 @@ export function LookupView({ session: about }: ViewProps): JSX.Element {
     }
   };
 
-  // A link from the top keys of a limit shows the key at once.
+  // A link from the top keys of a limit displays the key immediately.
   useEffect(() => {
     if (identity !== '') void ask(identity);
     const timer = window.setInterval(() => void refresh(), EVERY_MS);
     return () => window.clearInterval(timer);
   }, []);
 
-  // A card stays where it is while changes are made to it.
+  // A card stays in its place while changes are made to it.
   const folded = useMemo(() => new Set(found?.limits.filter(isUnused).map(({ limit }) => limit)), [found?.id, asked]);
   const used = found?.limits.filter(({ limit }) => !folded.has(limit)) ?? [];
   const unused = found?.limits.filter(({ limit }) => folded.has(limit)) ?? [];
@@ -137,7 +137,7 @@ export function LookupView({ session: about }: ViewProps): JSX.Element {
           {isUnknown && (
             <Note>
               Nothing is known about <span class="breakable">{legible(identity)}</span>: no limit has counted it
-              recently, and no change, block or list names it. It is perhaps misspelt.
+              recently, and no change, block or list contains it. It may be misspelled.
             </Note>
           )}
           <div class="states">{paged.shown.map(card)}</div>
@@ -177,7 +177,7 @@ export function LookupView({ session: about }: ViewProps): JSX.Element {
   );
 }
 
-/** Whether a limit has nothing to say of an identity: nothing used, changed, blocked or listed. */
+/** Returns true if a limit has no state for an identity: nothing used, changed, blocked or listed. */
 function isUnused(state: LimitState): boolean {
   const { used, blockedUntil, override, modeOverride, listed, unread, offences = 0, usage } = state;
   if (usage !== undefined && usage.days.length > 0) return false;
@@ -199,12 +199,12 @@ function Summary({ limits }: { limits: readonly LimitState[] }): JSX.Element | n
   );
 }
 
-/** Looks up the shown identity again, to keep it current. */
+/** Looks up the displayed identity again to update it. */
 async function refresh(): Promise<void> {
   const { identity, found } = subject.value;
   if (!found || document.hidden || connection.value.state !== 'live') return;
   const { limits } = await post<Lookup>('api/lookup', { identity }).catch(() => ({ limits: [] }));
-  // Somebody else may have been looked up meanwhile.
+  // Another identity may have been looked up in the meantime.
   if (subject.value.found === found) limits.forEach(replace);
 }
 

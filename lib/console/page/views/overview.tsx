@@ -49,11 +49,11 @@ export function useOverview(range: Range): {
   const loaded = range === '5m' ? now : data;
   if (loaded) last.current = loaded;
   if (error !== undefined && !loaded) return { data: undefined, error, reload };
-  // Keeps the numbers of the previous range until the new ones are there, so that the page does not jump.
+  // Keeps the numbers of the previous range until the new ones have loaded, so that the page doesn't jump.
   return { data: loaded ?? last.current, reload };
 }
 
-/** The range that the address names. */
+/** The range in the address. */
 export function useRange(): [Range, (range: Range) => void] {
   return useParam<Range>(
     'range',

@@ -9,10 +9,10 @@ import { identityOf, useStore } from '../data/store.js';
 import { Badge, Bar, Empty, Note, Panel, Waiting } from '../parts/small.js';
 
 const EVERY_MS = 5_000;
-/** From this share on a counter is near its quota. */
+/** A counter is near its quota from this share on. */
 const NEAR = 0.8;
 
-/** Who has which part of a limit: levels of a hierarchy, tenants, and what a plan says. */
+/** The parts of a limit: levels of a hierarchy, tenants, and plans. */
 export function Parts({ limit }: { limit: LimitInfo }): JSX.Element | null {
   const { session: about } = useStore(session);
   const isLevel = limit.within !== undefined || about?.limits.some(({ within }) => within === limit.name);
@@ -133,7 +133,7 @@ function TenantsPanel({ limit, share }: { limit: LimitInfo; share: { by: string;
     <Panel
       id="tenants"
       title="Tenants"
-      note={`Shared by ${share.by}; ${floor}. As it was at ${clock(data.at)}: the busiest for their weights, eight at most.`}
+      note={`Shared by ${share.by}; ${floor}. State at ${clock(data.at)}: the busiest tenants for their weights, at most eight.`}
       bare
     >
       {data.problem !== undefined && <Note danger>{data.problem}</Note>}
@@ -210,7 +210,7 @@ function beginsOf(anchor: number | 'each' | undefined, period: string, timezone:
     : `${moment(anchor)}, and each ${period} after it`;
 }
 
-/** What a limit is part of, as a line. */
+/** The position of a limit in its hierarchy, as a line. */
 export function partsText(limit: LimitInfo): string {
   const { within, own, kept, unit } = limit;
   const texts = [

@@ -38,7 +38,7 @@ export function fullRate(rate: string, options: object): string {
   return [rate, ...rest].join(', ');
 }
 
-/** The values of the filled fields; `undefined` if the form has no such fields. */
+/** The values of the fields that are filled in; `undefined` if the form has no such fields. */
 export function patchOf(values: Readonly<Record<string, string>>): Record<string, unknown> | undefined {
   const fields = Object.entries(values).filter(([name]) => name.startsWith('patch.'));
   if (fields.length === 0) return undefined;
@@ -46,7 +46,7 @@ export function patchOf(values: Readonly<Record<string, string>>): Record<string
   return Object.fromEntries(filled.map(([name, text]) => [name.slice('patch.'.length), numberOf(text)]));
 }
 
-/** A number, or the unchanged text: the app reports what is wrong with it. */
+/** A number, or the unchanged text, which the app then reports as invalid. */
 export function numberOf(text: string): number | string {
   const trimmed = text.trim();
   return trimmed !== '' && Number.isFinite(Number(trimmed)) ? Number(trimmed) : trimmed;

@@ -12,16 +12,16 @@ import type { FieldSpec } from '../parts/field.js';
 import { DURATION, expiry } from './key-actions.js';
 import { patchFields, patchOf } from './patch-fields.js';
 
-/** How long what is done in a hurry holds, unless the user says otherwise. */
+/** The default duration of quick actions. */
 const RAISED_FOR = '10m';
 const RAISED_BY = 2;
-/** The options of which more lets more through. */
+/** The options where a larger value allows more. */
 const RAISED = ['rate', 'limit'];
 
-/** Who is blocked or raised: a key that was counted, by its hash if its identity is not shown. */
+/** The key to block or to raise: a counted key, or its hash if its identity isn't displayed. */
 type Who = Pick<TopKey, 'id' | 'identity'>;
 
-/** The buttons that do at once what helps with a key. */
+/** The buttons with quick actions for a key. */
 export function KeyButtons({
   limit,
   who,
@@ -30,7 +30,7 @@ export function KeyButtons({
 }: {
   limit: LimitInfo;
   who: Who;
-  /** What the log is to say, which the user can change. */
+  /** The reason for the log, which the user can edit. */
   reason: string;
   onAct: (action: Action) => void;
 }): JSX.Element | null {
@@ -48,7 +48,7 @@ export function KeyButtons({
   );
 }
 
-/** The button that raises the rate of a limit for all, for a while. */
+/** The button that raises the rate of a limit for all keys temporarily. */
 export function RaiseLimit({
   limit,
   reason,
@@ -63,7 +63,7 @@ export function RaiseLimit({
   );
 }
 
-/** The name of a key: a link to its look-up if its identity is known, else its hash. */
+/** The name of a key: a link to its lookup if its identity is known, otherwise its hash. */
 export function Who({ of }: { of: Who }): JSX.Element {
   const identity = of.identity ?? identityOf(of.id);
   if (identity === undefined) return <span class="who mono">{of.id}</span>;

@@ -69,7 +69,7 @@ export function rateActions(rate: RateInfo, onChanged: () => void): Offered[] {
     offer(candidate === null ? 'Preview a rate' : 'Preview another rate', {
       path: 'candidates/set',
       title: 'Preview a rate',
-      intro: 'Counts alongside the limit and refuses nothing. This page shows what it would have refused.',
+      intro: 'It is counted in addition to the limit and rejects nothing. This page shows what it would have rejected.',
       fields,
       confirm: 'Preview',
     }),
@@ -95,7 +95,7 @@ function enforcing({ candidate, current }: RateInfo): Described {
       (candidateAsked === 0
         ? 'It made no decision in the last hour, so it is unknown what it would refuse.'
         : `In the last hour it would have refused ${whole(candidateRefused)} of the ${plural(candidateAsked, 'decision')} ` +
-          `that it was asked for (${percent(candidateRefused, candidateAsked)}).`),
+          `that it made (${percent(candidateRefused, candidateAsked)}).`),
     confirm: 'Enforce',
     gone: true,
   };

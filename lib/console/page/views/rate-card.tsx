@@ -12,13 +12,13 @@ interface Props {
   readonly id: string;
   readonly rate: RateInfo;
   readonly canWrite: boolean;
-  /** True if it stands on the page of its limit, which names the limit. */
+  /** True on the page of the limit itself, which already has its name. */
   readonly isAlone?: boolean;
   onAct: (action: Action) => void;
   onChanged: () => void;
 }
 
-/** A limit's rate and mode: as configured, as they are now, and as a candidate tries them. */
+/** A limit's rate and mode: as configured, currently, and in its candidate. */
 export function RateCard({ id, rate, canWrite, isAlone = false, onAct, onChanged }: Props): JSX.Element {
   const { limit, configured, current, mode, candidate } = rate;
   return (
@@ -97,7 +97,7 @@ function Until({ override: { expiresAt, by, reason } }: { override: OverrideInfo
   );
 }
 
-/** What the candidate would have refused, beside what the limit has refused. */
+/** The rejections of the candidate, next to those of the limit. */
 function Candidate({
   limit,
   candidate: { rate, options, lastHour },
@@ -117,11 +117,11 @@ function Candidate({
             <span>Would have refused</span>
             <span class="numbers">
               {candidateAsked === 0
-                ? 'not asked yet'
+                ? 'no decision yet'
                 : `${whole(candidateRefused)} of ${whole(candidateAsked)} (${percent(candidateRefused, candidateAsked)})`}
             </span>
             <Bar
-              label={`What the candidate of ${limit} would have refused`}
+              label={`Refusals of the candidate of ${limit}`}
               share={share(candidateRefused, candidateAsked)}
               tone="other"
             />
@@ -133,7 +133,7 @@ function Candidate({
             </span>
             <Bar label={`What ${limit} refused`} share={share(refused, decisions)} tone="full" />
           </div>
-          <span class="soft small">decisions in the last hour; the candidate’s since it is there</span>
+          <span class="soft small">decisions in the last hour; those of the candidate since it was added</span>
         </div>
       )}
     </>

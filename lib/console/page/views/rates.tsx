@@ -25,7 +25,7 @@ const SHOWN = {
 } as const;
 type Shown = keyof typeof SHOWN;
 
-/** The limits whose rate and mode can be changed, their current values, and what candidates would do. */
+/** The limits whose rate and mode can be changed, with their current values and the effect of their candidates. */
 export function RatesView({ limit }: ViewProps): JSX.Element {
   const { data, error, reload } = useResource<Rates>('api/rates', 10_000);
   const { canWrite } = useStore(session);
@@ -55,8 +55,8 @@ export function RatesView({ limit }: ViewProps): JSX.Element {
           </a>
         }
       >
-        Changes hold for all instances within a second, and no deployment is needed. Try a rate as a candidate first: it
-        is counted beside the limit and refuses nobody. Limits of routes that were not defined by a name are not here.
+        Changes take effect on all instances within a second, without a deployment. Try a rate as a candidate first: it
+        is also counted, but rejects nobody. Limits of routes without a defined name are not listed.
       </ViewHead>
       {data?.problem !== undefined && <Note danger>{data.problem}</Note>}
       {data === undefined ? (
@@ -64,8 +64,8 @@ export function RatesView({ limit }: ViewProps): JSX.Element {
       ) : data.rates.length === 0 ? (
         <div class="panel">
           <Empty icon="rates" title="No rate can be changed">
-            Rates of limits that have a name can be changed while the app runs: give a limit the option name, or define
-            it by a name in the module's option define.
+            You can change the rates of named limits while the app runs: set the option name of a limit, or define it
+            under a name in the module's option define.
           </Empty>
         </div>
       ) : (

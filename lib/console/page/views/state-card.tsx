@@ -58,7 +58,7 @@ export function StateCard({ state, info, rate, identity, canAct, canWrite, onAct
       <div class="body">
         <div class="quota">
           {used === null ? (
-            <Note danger={state.unread !== undefined}>{state.unread ?? 'What is used is not known.'}</Note>
+            <Note danger={state.unread !== undefined}>{state.unread ?? 'The used units are unknown.'}</Note>
           ) : (
             <>
               <p class="figure">
@@ -92,7 +92,7 @@ export function StateCard({ state, info, rate, identity, canAct, canWrite, onAct
           )}
           <dt>Free again</dt>
           <dd>{freeAgain(state)}</dd>
-          <dt>All of it again</dt>
+          <dt>Whole quota again</dt>
           <dd>
             {state.resetAfterMs === null
               ? 'not known'
@@ -123,7 +123,7 @@ export function StateCard({ state, info, rate, identity, canAct, canWrite, onAct
         {state.regions && state.regions.length > 0 && <RegionTable limit={limit} regions={state.regions} unit={unit} />}
         {state.usage && state.usage.days.length > 0 && <UsageTable limit={limit} usage={state.usage} unit={unit} />}
         <details>
-          <summary>Why is it so?</summary>
+          <summary>Explanation</summary>
           <pre tabIndex={0} role="group" aria-label={`Explanation of ${limit}`}>
             {state.explanation}
           </pre>

@@ -8,7 +8,7 @@ interface UsageProps {
   readonly unit: string | undefined;
 }
 
-/** What a key was charged by days, the newest first: folded, since it says nothing of now. */
+/** The daily charges of a key, the newest first. Folded, since they don't affect the current state. */
 export function UsageTable({ limit, usage, unit }: UsageProps): JSX.Element {
   return (
     <details>
@@ -45,7 +45,7 @@ interface Props {
   readonly unit: string | undefined;
 }
 
-/** What each region holds of a key, and how old that is. */
+/** The units of a key that each region holds, and the age of this information. */
 export function RegionTable({ limit, regions, unit }: Props): JSX.Element {
   return (
     <table class="table" aria-label={`What regions hold of ${limit}`}>
@@ -116,7 +116,7 @@ export function HistoryBars({
   );
 }
 
-/** What a key holds of a limit, and what it was charged lately, as far as the limit knows. */
+/** The units that a key holds in a limit, and its recent charges, if the limit records them. */
 export function HeldFacts({
   state: { leases, holds, usage },
   unit,
@@ -162,7 +162,7 @@ export function HeldFacts({
   );
 }
 
-/** When those lapse that nobody renews, releases or settles. */
+/** When units lapse that are not renewed, released or settled. */
 function Lapses({ of: { count, firstLapseMs, lastLapseMs } }: { of: NonNullable<LimitState['leases']> }) {
   if (firstLapseMs === undefined) return null;
   const first = duration(firstLapseMs);

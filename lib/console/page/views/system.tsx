@@ -17,7 +17,7 @@ import type { ChartLine } from '../parts/chart-options.js';
 import { Badge, Bar, Empty, Panel } from '../parts/small.js';
 import { useNow } from '../data/store.js';
 
-/** A clock that is off by more than this is highlighted. */
+/** Clocks that differ by more than this are highlighted. */
 const CLOCK_MS = 1_000;
 const SILENT_MS = 5_000;
 
@@ -92,14 +92,14 @@ export function Instances({
   );
 }
 
-/** The server that counts. */
+/** The Redis server. */
 export function RedisPanel({ redis, stale }: { redis: RedisInfo | null; stale: boolean }): JSX.Element {
   if (redis === null) {
     return (
       <Panel id="redis" title="Redis">
         <Empty icon="info" title="The app counts in its own process">
-          Each instance counts separately, and this page shows only the one that serves it. Give the module the option
-          redis, and all of them share their counters.
+          Each instance counts separately, and this page shows only the one that serves it. Set the module's option
+          redis to share counters between all instances.
         </Empty>
       </Panel>
     );
@@ -160,7 +160,7 @@ const SHARES = [
   { field: 'fallback', label: 'Fallback', note: 'while the store failed' },
 ] as const;
 
-/** How fast the store answers. */
+/** The latency of the store. */
 export function StorePanel({ overview }: { overview: Omit<Overview, 'range'> }): JSX.Element {
   const { times, store } = overview.series;
   const lines = useMemo<ChartLine[]>(
@@ -183,7 +183,7 @@ export function StorePanel({ overview }: { overview: Omit<Overview, 'range'> }):
   );
 }
 
-/** What answers checks besides the store. */
+/** The sources of answers other than the store. */
 export function AnswersPanel({ overview }: { overview: Omit<Overview, 'range'> }): JSX.Element {
   const { store } = overview.series;
   const checks = sum(store.checks);

@@ -13,7 +13,7 @@ import { KeyButtons, Who } from './quick-actions.js';
 
 const SHOWN = 10;
 
-/** The keys that a limit refuses most, and those that use it most. */
+/** The keys that a limit rejects most often, and those that use it most. */
 export function TopKeysPanel({ info, always }: { info: LimitInfo; always: boolean }): JSX.Element {
   const { name: limit } = info;
   const { canAct } = useStore(session);
@@ -67,11 +67,11 @@ function Ranked({
   onAct,
 }: {
   info: LimitInfo;
-  /** `undefined` for users who may not change anything. */
+  /** `undefined` for users who may not make changes. */
   onAct: ((action: Action) => void) | undefined;
   keys: readonly TopKey[];
   kind: 'refused' | 'used';
-  /** Whether they are those of all instances. */
+  /** True if the keys are those of all instances. */
   isRead: boolean;
 }): JSX.Element {
   const most = keys[0]?.count ?? 0;
@@ -79,7 +79,7 @@ function Ranked({
   if (most === 0 && !isRead) {
     return (
       <Empty icon="alert" title="Not known">
-        The instance that serves this page counted nobody. The counts of the others could not be read.
+        The instance that serves this page counted no keys. The counts of the other instances could not be read.
       </Empty>
     );
   }

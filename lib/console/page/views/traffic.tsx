@@ -10,7 +10,7 @@ import { Empty } from '../parts/small.js';
 
 const MOST_MARKS = 5;
 
-/** Allowed and refused requests per second, for all limits or for one. */
+/** Allowed and rejected requests per second, for one limit or all. */
 export function Traffic({
   overview,
   limit,
@@ -19,7 +19,7 @@ export function Traffic({
 }: {
   overview: Omit<Overview, 'range'>;
   limit?: string;
-  /** What the limit lets one key have in the long run. */
+  /** The rate that the limit allows one key in the long run. */
   quotaPerSecond?: number | undefined;
   marks?: readonly ChartMark[];
 }): JSX.Element {
@@ -54,7 +54,7 @@ export function Traffic({
     if (isAlone(overview)) {
       return (
         <Empty icon="alert" title="Not known">
-          The instance that serves this page counted no request. The counts of the others could not be read.
+          The instance that serves this page counted no requests. The counts of the other instances could not be read.
         </Empty>
       );
     }
@@ -91,7 +91,7 @@ export function Traffic({
   );
 }
 
-/** What the lines in a chart mark, the newest first. */
+/** The legend of the vertical lines in a chart, the newest first. */
 function Marks({ marks }: { marks: readonly ChartMark[] }): JSX.Element | null {
   if (marks.length === 0) return null;
   const newest = marks.toSorted((one, other) => other.at - one.at);

@@ -31,6 +31,7 @@ export const cliMessages = {
   optionTwice: (option: string) => `--${option}: the option is given twice. Give it once`,
   wrongOption: (option: string, received: unknown, expected: string) =>
     wrongInput(`--${option}`, expected, received) + nearDuration(received, expected),
+  wrongArgument: (argument: string, received: unknown, expected: string) => wrongInput(argument, expected, received),
   unknownValue: (option: string, received: string, known: readonly string[]) =>
     didYouMean(received, known) === ''
       ? wrongInput(`--${option}`, `one of ${known.join(', ')}`, received)

@@ -20,7 +20,7 @@ type Config = AxiosRequest & AxiosRedirects;
 /** The number of redirects that axios follows by default. */
 const MOST_REDIRECTS = 21;
 
-/** The number of redirects to follow: 0 if axios itself would follow none. */
+/** The number of redirects to follow; 0 if axios itself wouldn't follow any. */
 export function mostRedirects({ maxRedirects, transport, httpVersion, fetchOptions }: Config): number {
   const { redirect = 'follow' } = (fetchOptions ?? {}) as { redirect?: unknown };
   if (redirect !== 'follow' || Number(httpVersion) === 2) return 0;
@@ -28,12 +28,12 @@ export function mostRedirects({ maxRedirects, transport, httpVersion, fetchOptio
   return typeof maxRedirects === 'number' && maxRedirects >= 0 ? maxRedirects : MOST_REDIRECTS;
 }
 
-/** The same request, but axios does not follow its redirects. */
+/** The same request without following redirects in axios. */
 export function withoutRedirects<C extends Config>(config: C): C {
   return { ...config, maxRedirects: 0, fetchOptions: { ...config.fetchOptions, redirect: 'manual' } };
 }
 
-/** The request that a redirect leads to; `undefined` if the response is not a redirect, or if the body cannot be sent again. */
+/** The request that a redirect leads to; `undefined` if the response isn't a redirect, or if the body can't be sent again. */
 export async function redirectedConfig<C extends Config>(config: C, response: AxiosAnswer): Promise<C | undefined> {
   const { status, headers } = response;
   const named = namedHeaders(headers);
@@ -50,7 +50,7 @@ export async function redirectedConfig<C extends Config>(config: C, response: Ax
   const sent = Object.entries({ ...(config.headers as object) });
   const next: Record<string, unknown> = Object.fromEntries(sent.filter(([name]) => isKept(name)));
   const auth = sameOrigin ? config.auth : undefined;
-  // Apps change headers here, or throw.
+  // Apps change headers in this hook, or throw.
   const { href, hostname, host, port, protocol, pathname, search } = url;
   const options = { href, hostname, host, port, protocol, path: pathname + search, method, headers: next };
   const details = {
@@ -66,7 +66,7 @@ export async function redirectedConfig<C extends Config>(config: C, response: Ax
   return { ...config, ...changed, ...body, headers: AxiosHeaders.from(options.headers as never) };
 }
 
-/** Sets the request of a response or an error to the one the app made, and its URL to the one that answered. */
+/** Sets the request of a response or an error to the app's request, and its URL to the one that answered. */
 export function asSentWith(config: object, response: AxiosAnswer, error: unknown): void {
   const { request } = response as { request?: { res?: { responseUrl?: string }; protocol?: string; path?: string } };
   Object.assign(response, { config });
@@ -76,11 +76,11 @@ export function asSentWith(config: object, response: AxiosAnswer, error: unknown
   try {
     request.res.responseUrl = new URL(request.path ?? '/', `${request.protocol ?? 'http:'}//${host}`).href;
   } catch {
-    // The request describes itself by something that is not a URL: then leave it out.
+    // The request has something other than a URL, so leave it out.
   }
 }
 
-/** Sets the request of an error after a redirect to the one the app made, so that a retry starts there. */
+/** Sets the request of an error after a redirect to the app's request, so that a retry starts there. */
 export function failedWith(config: object, error: unknown): unknown {
   return typeof error === 'object' && error !== null && 'config' in error ? Object.assign(error, { config }) : error;
 }
@@ -90,7 +90,7 @@ export function tooManyRedirects(config: object, response: AxiosAnswer): Promise
   return axiosError('Maximum number of redirects exceeded', 'ERR_FR_TOO_MANY_REDIRECTS', config, response);
 }
 
-/** The error for a redirect that leads to no request. */
+/** The error for a redirect to an invalid URL. */
 export async function redirectFailed(config: object, response: AxiosAnswer, cause: unknown): Promise<Error> {
   const message = `Redirected request failed: ${reasonOf(cause)}`;
   return Object.assign(await axiosError(message, 'ERR_FR_REDIRECTION_FAILURE', config, response), { cause });

@@ -1,7 +1,9 @@
-/** Releases what a response holds if it is garbage collected before its body was read to the end. */
+/** Releases the units of a response that is garbage collected before its body was read to the end. */
 const abandoned = new FinalizationRegistry<() => void>((release) => release());
 
-/** The same response. Calls back once: when its body is read to the end, fails or is cancelled; at once if it has none. */
+/**
+ * Returns the same response. Calls `release` once: when its body was read to the end, fails or is cancelled; immediately without a body.
+ */
 export function heldResponse(response: Response, release: () => void): Response {
   if (response.body === null) {
     release();
@@ -12,7 +14,7 @@ export function heldResponse(response: Response, release: () => void): Response 
   return held;
 }
 
-/** Copies what the `Response` constructor does not accept: some properties, and unusual statuses such as 999. */
+/** Copies properties that the `Response` constructor doesn't accept, such as unusual statuses like 999. */
 function ofSameOrigin(made: Response, origin: Response): Response {
   const { status, statusText, ok, url, redirected, type } = origin;
   const clone = () => ofSameOrigin(Response.prototype.clone.call(made), made);
@@ -23,7 +25,7 @@ function ofSameOrigin(made: Response, origin: Response): Response {
   );
 }
 
-/** The same bytes. Calls back once they are read to the end, fail or are cancelled; they may fail while nobody reads. */
+/** Returns the same bytes. Calls `release` once they were read to the end, fail or are cancelled. They may fail while nobody reads them. */
 export function watched(body: ReadableStream<Uint8Array>, release: () => void): ReadableStream {
   const reader = body.getReader();
   reader.closed.then(release, release);

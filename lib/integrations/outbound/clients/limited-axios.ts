@@ -24,7 +24,7 @@ type Config = AxiosRequest & { readonly signal?: AbortSignal | undefined } & Axi
 type Adapter = (config: Config) => Promise<AxiosAnswer>;
 type Caller = OutboundCaller<AxiosRequest, AxiosAnswer>;
 
-/** Our own adapters: they follow redirects unless the request says not to. */
+/** The adapters created here. They follow redirects, unless the request disables that. */
 const ours = new WeakSet<Adapter>();
 
 /** The outcome of sending a request once: axios rejects for statuses that the caller does not accept. */
@@ -34,7 +34,7 @@ interface Outcome {
   readonly isError: boolean;
 }
 
-/** Makes axios instances wait for their turn. It replaces the adapter, so that it sees each request as it is sent. */
+/** Makes the requests of axios instances wait for their turn. It replaces the adapter, which gets each request in its final form. */
 export function limitedAxios(caller: Caller): LimitedAxios {
   return {
     attach: (instance) => {
@@ -59,7 +59,7 @@ export function limitedAxios(caller: Caller): LimitedAxios {
   };
 }
 
-/** Sends a request, and those that redirects lead to: each is limited on its own. */
+/** Sends a request, and follows redirects. Each of these requests is limited separately. */
 async function sendFollowing(caller: Caller, send: Adapter, given: Config): Promise<AxiosAnswer> {
   const most = mostRedirects(given);
   if (most === 0) return handOn(await sendLimited(caller, send, given), caller);
@@ -114,7 +114,7 @@ async function sendLimited(caller: Caller, send: Adapter, config: Config, since?
   }
 }
 
-/** Waits for the next attempt. If the wait is aborted, the refusal is dropped. */
+/** Waits for the next attempt. If the wait is aborted, the rejection is discarded. */
 async function reenter(call: OutboundCall, waitMs: number, data: unknown): Promise<Permit | undefined> {
   try {
     return await call.reenter(waitMs);
@@ -124,7 +124,7 @@ async function reenter(call: OutboundCall, waitMs: number, data: unknown): Promi
   }
 }
 
-/** Destroys a streamed body that nobody reads. */
+/** Destroys an unread streamed body. */
 function discard(data: unknown): void {
   if (data instanceof ReadableStream) data.cancel().catch(() => undefined);
   else if (isStream(data)) (data as { destroy?: () => void }).destroy?.();

@@ -1,11 +1,11 @@
-/** Headers that look up a value by its name in lower case. */
+/** Headers with a lookup by lower-case name. */
 export interface NamedHeaders {
   get(name: string): string | null;
 }
 
 /**
- * Looks up headers in each form that clients use: an object, whose values may be lists; a flat list of names and values, which
- * may be bytes; pairs; and objects with a `get` of their own.
+ * Looks up headers in all forms that clients use: an object, whose values may be lists; a flat list of names and values, which may be
+ * bytes; pairs; and objects with a `get` method.
  */
 export function namedHeaders(headers: unknown): NamedHeaders {
   const values = new Map<string, string>();

@@ -1,6 +1,6 @@
 import type { DispatchController } from './undici-types.js';
 
-/** Controls a request whether it waits or has been sent: a handler has one controller for all attempts. */
+/** Controls a request while it waits and after it was sent. A handler has one controller for all attempts. */
 export class WaitingController implements DispatchController {
   private readonly abortion = new AbortController();
   private current: DispatchController | undefined;
@@ -31,7 +31,7 @@ export class WaitingController implements DispatchController {
     return this.current?.rawTrailers;
   }
 
-  /** Takes the controller of an attempt that was sent. */
+  /** Switches to the controller of an attempt that was sent. */
   follow(controller: DispatchController): void {
     this.current = controller;
     if (this.aborted) controller.abort(this.reason!);

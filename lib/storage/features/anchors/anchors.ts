@@ -9,28 +9,27 @@ import { wrongInput } from '../../../engine/errors/wording.js';
 import type { ExecutionContext } from '@nestjs/common';
 
 /**
- * Returns the date at which the windows of a limit begin, by the request; `null` or `undefined` for the calendar's own windows.
+ * Returns the start of a limit's windows for a request; `null` or `undefined` for the calendar's own windows.
  */
 export type AnchorFunction = (
   context: ExecutionContext,
 ) => Anchor | null | undefined | Promise<Anchor | null | undefined>;
 
-/** Options of algorithms, of which some may have an anchor that depends on the request. */
+/** Options of algorithms, some of which support an anchor per request. */
 export type WithAnchors<Options> = Options extends { anchor: AnchorOption }
   ? Omit<Options, 'anchor'> & {
       /**
-       * Where windows begin, such as a subscription's own month: a `Date`, an ISO 8601 date such as `'2026-01-31'` (of the
-       * `timezone`, unless it names an offset), milliseconds since the epoch, or a function of the context that returns one of
-       * these, or nothing for the calendar's own windows. The nth window begins at the local time of the anchor, n periods later:
-       * an anchor on the 31st gives 28 February, and then 31 March again. Not with periods below a day; a function not with
-       * `prefetch`.
-       * @default where the calendar's own windows begin
+       * The start of windows, such as a subscription's own month: a `Date`, an ISO 8601 date such as `'2026-01-31'` (in the `timezone`,
+       * unless it contains an offset), milliseconds since the epoch, or a function of the context that returns one of these, or nothing for
+       * the calendar's own windows. The nth window begins at the local time of the anchor, n periods later: an anchor on the 31st leads to
+       * 28 February, and then to 31 March again. Not with periods below a day; a function not with `prefetch`.
+       * @default the start of the calendar's own windows
        */
       anchor: Anchor | AnchorFunction;
     }
   : Options;
 
-/** The messages of limits whose windows begin at an anchor that each request brings. */
+/** The messages of limits whose anchor depends on the request. */
 const anchorMessages = {
   wrongAnchor: (limit: string, received: unknown) =>
     wrongInput(
@@ -44,11 +43,11 @@ const anchorMessages = {
     `${location}: limit '${limit}' has an anchor by request, which is unknown here. Use a limit with a fixed anchor`,
 } as const;
 
-/** The versions of one limit whose windows begin where the request says. */
+/** The versions of one limit whose windows begin at the anchor of a request. */
 class LimitAnchors extends Bare implements LimitFeature {
   readonly name = 'anchors';
   readonly ofOptions = true;
-  /** Counts where no anchor is known: what only looks, or gives back, stays with the stored window. */
+  /** Used if the anchor is unknown: reads and refunds keep the stored window. */
   readonly variant: Algorithm;
   readonly versions: Versions;
 
@@ -74,14 +73,14 @@ class LimitAnchors extends Bare implements LimitFeature {
   }
 }
 
-/** Options with a fixed anchor, if a function gave it. */
+/** The options with a fixed anchor, if a function returned one. */
 function withAnchor(options: AlgorithmOptions, anchor: number | null): AlgorithmOptions {
   if (!asksForAnchor(options)) return options;
   const { anchor: _, ...rest } = options;
   return anchor === null ? rest : { ...rest, anchor };
 }
 
-/** Lets windows begin where the request says: a function of it is the `anchor`. */
+/** Lets windows begin at an anchor per request, which a function returns. */
 export const anchors: Feature = {
   terms: (options) => (asksForAnchor(options) ? {} : undefined),
   ofOptions: (limit) => (asksForAnchor(limit.options) ? new LimitAnchors(limit) : undefined),
@@ -92,7 +91,7 @@ export const anchors: Feature = {
       calls: 'anchor',
       by: options.anchor,
       metBy(anchor, limit, looks) {
-        // If a changed rate has a fixed anchor, callers need not know that.
+        // If a changed rate has a fixed anchor, callers don't have to pass one.
         if (anchor === undefined && !looks && asksForAnchor(limit.options)) {
           throw new RateLimitArgumentError(anchorMessages.noAnchor(limit.name), { code: 'SLUICE_UNSUPPORTED_CALL' });
         }
@@ -100,6 +99,6 @@ export const anchors: Feature = {
       },
     };
   },
-  // A call for a limit within it does not say where its windows begin.
+  // A call for a limit below this one can't pass its anchor.
   childless: 'anchor',
 };

@@ -3,16 +3,16 @@ import { LimitBorrowing } from './limit-borrowing.js';
 import { limitUnitsOf } from './limit-units.js';
 import { type BorrowingOptions, type BorrowingTerms, borrowingTerms } from './terms.js';
 
-/** The algorithms whose units can be borrowed: what they count does not depend on their rate. */
+/** The algorithms that support borrowing: their counts don't depend on their rate. */
 type BorrowingAlgorithm = 'fixed-window' | 'calendar-window' | 'sliding-window' | 'sliding-log';
 
 /** Nothing can be borrowed outside a hierarchy. */
 type Borrowing = { ceiling?: never } | (Required<BorrowingOptions> & { within: string });
 
-/** Options of algorithms, of which some can borrow. */
+/** Options of algorithms, some of which support borrowing. */
 export type WithBorrowing<Options> = Options extends { algo: BorrowingAlgorithm } ? Options & Borrowing : Options;
 
-/** Limits within others borrow units of these. */
+/** Limits borrow units from their parents. */
 export const borrowing: Feature<BorrowingTerms> = {
   terms: borrowingTerms,
   of: (limit, terms, location) => new LimitBorrowing(limit, terms, location),

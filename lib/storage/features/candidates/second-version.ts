@@ -25,7 +25,7 @@ interface Definition extends CandidateLimitOptions {
   readonly algo: string;
 }
 
-/** The second version of a limit, as its `candidate` says. */
+/** Reads the second version of a limit from its `candidate`. */
 export const candidateVersion: SecondVersion<Definition, CandidatePatch> = {
   option: 'candidate',
 
@@ -33,7 +33,7 @@ export const candidateVersion: SecondVersion<Definition, CandidatePatch> = {
     const { candidate, ...counted } = definition;
     if (candidate === undefined) return undefined;
     const algorithm = algorithms.get(definition.algo);
-    // The limit itself is refused.
+    // The limit itself is reported as invalid.
     if (algorithm === undefined) return undefined;
     if (!isObject(candidate) || isEmpty(candidate)) {
       const names = ['algo', ...Object.keys(algorithm.options)];
@@ -68,7 +68,7 @@ export const candidateVersion: SecondVersion<Definition, CandidatePatch> = {
   },
 };
 
-/** All options of a candidate: its own, and those of the limit that its algorithm knows. */
+/** All options of a candidate: its own, and those of the limit that its algorithm supports. */
 function wholeOf(definition: Definition, candidate: CandidateOptions): AlgorithmOptions {
   const algo = candidate.algo ?? definition.algo;
   const known = algorithms.get(algo)?.options ?? {};
@@ -77,7 +77,7 @@ function wholeOf(definition: Definition, candidate: CandidateOptions): Algorithm
   return Object.assign(whole, Object.fromEntries(givenEntries(candidate)), { algo });
 }
 
-/** All options of a candidate except an anchor from a function: it counts by the same anchor as its limit. */
+/** All options of a candidate except an anchor from a function, since it has the same anchor as its limit. */
 function ownOf(definition: Definition, candidate: CandidateOptions): CandidateOptions {
   const whole = wholeOf(definition, candidate);
   if (!asksForAnchor(whole)) return whole;
@@ -93,7 +93,7 @@ function isEmpty(candidate: object): boolean {
   return givenEntries(candidate).length === 0;
 }
 
-/** Refuses options of other algorithms, and those that a limit and its candidate have in common. */
+/** Throws for options of other algorithms, and for options that a limit and its candidate share. */
 function refuseOthers(candidate: object, algorithm: Algorithm, location: string, { isCommon }: KnownOptions): void {
   const own = ['algo', ...Object.keys(algorithm.options)];
   const given = Object.fromEntries(givenEntries(candidate));

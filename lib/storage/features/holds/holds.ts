@@ -4,7 +4,7 @@ import type { Holds } from './held-units.js';
 import { HOLDS_END, LimitHolds } from './limit-holds.js';
 import { holdTerms } from './terms.js';
 
-/** `lua/features/holds.lua` documents what is stored. */
+/** `lua/features/holds.lua` documents the stored data. */
 const HOLDS: HoldersKept = {
   name: 'holds',
   inMemory: ({ estimates }, now) => (estimates as Holds | undefined)?.running(now, Infinity) ?? [],

@@ -5,7 +5,7 @@ import { unitsOf, withQuota } from '../../../engine/limits/limit-parameters.js';
 import { DEFAULT_PRIORITY, PRIORITIES, type Priority } from '../../../engine/limits/priority.js';
 import { Bare } from '../../../engine/util/objects.js';
 
-/** The parts of one limit's quota that requests of each priority may take. */
+/** The parts of one limit's quota that requests may take, by priority. */
 class LimitParts extends Bare implements LimitFeature {
   readonly name = 'priorities';
   readonly versions: Versions;
@@ -17,12 +17,12 @@ class LimitParts extends Bare implements LimitFeature {
     super();
     this.versions = {
       byPriority: true,
-      // The most important requests meet all of it.
+      // The most important requests may use the whole quota.
       ofAll: { priority: PRIORITIES[0] },
       idOf: ({ priority = DEFAULT_PRIORITY }: { readonly priority?: Priority }) => priority,
       make(parameters, { priority = DEFAULT_PRIORITY }: { readonly priority?: Priority }) {
         const { quota } = parameters;
-        // Others are left one unit at least.
+        // Other requests always get at least one unit.
         const kept = Math.min(quota - 1, unitsOf(shareKeptFrom(priority, reserved), quota));
         if (kept === 0) return undefined;
         const own = { ...withQuota(algorithm, parameters, quota - kept), kept };

@@ -9,7 +9,7 @@ import { homeStoreOn } from './home-store.js';
 import { HomeRecord } from './home-record.js';
 import { RegionStore } from './region.store.js';
 
-/** How long the home may take to answer, in milliseconds. Nobody waits for it longer than for the region's own server. */
+/** How long the home may take to answer, in milliseconds. A check doesn't wait longer for it than for the region's own server. */
 const HOME_TIMEOUT_MS = 1000;
 
 /** The layer of an app that has a home for its regions. */

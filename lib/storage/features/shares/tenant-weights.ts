@@ -7,16 +7,16 @@ import type { Tenant } from './fair-share.js';
 import { shareMessages } from './messages.js';
 import { type SharedLimitOptions, type ShareOptions, tenantWeight } from './options.js';
 
-/** Stands for all tenants that count together; no tenant's own name contains a star. */
+/** Represents all tenants that count together. No tenant's own name contains a star. */
 const UNLISTED: Tenant = { id: '*', weight: 1 };
 
-/** The tenants of a limit and their weights, as its `share` says. */
+/** The tenants of a limit and their weights, from its `share`. */
 export class TenantWeights {
   readonly floor: number;
-  /** The weights by the identities of tenants; nothing if they are not listed. */
+  /** The weights by tenants' identities; `undefined` if tenants aren't listed. */
   private readonly listed: ReadonlyMap<string, number> | undefined;
 
-  /** Reads a `share` whose values were checked. Throws `RateLimitConfigError`. */
+  /** Reads a validated `share`. Throws `RateLimitConfigError`. */
   constructor(
     private readonly options: ShareOptions,
     location: string,
@@ -34,7 +34,7 @@ export class TenantWeights {
     if (floor * tenants > 1) refuse('floor', floor, shareMessages.floorsTooMany(tenants));
   }
 
-  /** The tenant with a name. Throws `RateLimitArgumentError` for a wrong weight or an empty name. */
+  /** The tenant with a name. Throws `RateLimitArgumentError` for an invalid weight or an empty name. */
   tenant(name: unknown, limit: string): Tenant {
     if (typeof name !== 'string' || name === '') throw new RateLimitArgumentError(shareMessages.wrongTenant(name));
     const { weight, unlisted } = this.options;
@@ -50,12 +50,12 @@ export function tenantsOf(share: ShareOptions | undefined, location: string): Te
   return share && new TenantWeights(share, location);
 }
 
-/** Refuses weights, names and floors that do not go together. Throws `RateLimitConfigError`. */
+/** Throws `RateLimitConfigError` for weights, names and floors that contradict each other. */
 export function checkShare({ share }: SharedLimitOptions, _limit: unknown, location: string): void {
   tenantsOf(share, location);
 }
 
-/** The weights by the identities of the tenants. */
+/** The weights by tenants' identities. */
 function byIdentity(
   weight: Readonly<Record<string, number>>,
   by: unknown,
@@ -68,7 +68,7 @@ function byIdentity(
 }
 
 function notAWeight(limit: string, tenant: string, got: unknown): RateLimitArgumentError {
-  // The rejection of a promise does not matter: a promise is not a weight in any case.
+  // A rejection doesn't matter, since a promise isn't a valid weight in any case.
   if (isPromise(got)) void Promise.resolve(got).catch(() => undefined);
   return new RateLimitArgumentError(shareMessages.wrongWeight(limit, tenant, got));
 }

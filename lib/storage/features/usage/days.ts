@@ -19,14 +19,14 @@ export function chargeDay(days: UsageDays, start: number, units: number): void {
   else days.splice(at + 1, 0, { start, units: clamped(units) });
 }
 
-/** Corrects the units of the day on which they were charged, a time in microseconds, if it is there. */
+/** Corrects the units of the day on which they were charged, if that is kept. `chargedAt` is in microseconds. */
 export function correctDay(days: UsageDays, chargedAt: number, difference: number): void {
   const second = Math.floor(chargedAt / 1e6);
   const day = days[lastDayAt(days, second)];
   if (day !== undefined && second < day.start + LONGEST_DAY) day.units = clamped(day.units + difference);
 }
 
-/** Takes units off whose time of charge is unknown: off the newest days that have any, as far back as there are days. */
+/** Subtracts units whose time of charge is unknown from the newest days with units, as far back as days are kept. */
 export function giveBack(days: UsageDays, units: number): void {
   for (let i = days.length - 1; i >= 0 && units > 0; i--) {
     const day = days[i]!;
@@ -36,14 +36,14 @@ export function giveBack(days: UsageDays, units: number): void {
   }
 }
 
-/** Forgets days that ended longer than `keep` microseconds ago. */
+/** Removes days that ended more than `keep` microseconds ago. */
 export function forgetDays(days: UsageDays, now: number, keep: number): void {
   const oldest = Math.floor((now - keep) / 1e6) - LONGEST_DAY;
   const kept = lastDayAt(days, oldest) + 1;
   if (kept > 0) days.splice(0, kept);
 }
 
-/** The last day that began at or before a time; -1 if none did. */
+/** The last day that began at or before a time; -1 if there is none. */
 function lastDayAt(days: UsageDays, second: number): number {
   let at = days.length - 1;
   while (at >= 0 && days[at]!.start > second) at--;

@@ -6,14 +6,14 @@ import { correctDay, type DayUnits } from './days.js';
 import { limitUsageOf, usageRecords } from './limit-usage.js';
 import { type KeyDays, namedUnits, type NamedUnits, type Recorded, type TimeRange } from './range.js';
 
-/** The units of a counter by the days of a range, without those of holds that have lapsed. */
+/** The units of a counter per day of a range, without units of lapsed holds. */
 export function unitsInMemory(parts: MemoryParts, counter: Counter, range: TimeRange): NamedUnits[] {
   const { units, leftOut } = recordedInMemory(parts, counter, range);
   if (leftOut) limitUsageOf(counter.limit)!.warnOfLeftOut();
   return [...units];
 }
 
-/** The same, with whether the counter may be one that is not recorded. */
+/** The same, and if the counter may have been left out of the records. */
 export function recordedInMemory(parts: MemoryParts, counter: Counter, range: TimeRange): Recorded {
   const usage = limitUsageOf(counter.limit)!;
   const records = parts.kept(usageRecords);
@@ -23,7 +23,7 @@ export function recordedInMemory(parts: MemoryParts, counter: Counter, range: Ti
   return { units, leftOut: units.length === 0 && records.hasLeftOut(usage) };
 }
 
-/** Days without the units of holds that have lapsed. The next check takes these off the record. */
+/** Days without the units of lapsed holds. The next check subtracts these from the record. */
 function withoutLapsed(parts: MemoryParts, counter: Counter, recorded: readonly DayUnits[]): readonly DayUnits[] {
   if (counter.limit.estimates === undefined) return recorded;
   const { corrections } = parts.open(counter);
@@ -45,7 +45,7 @@ export async function* pagesInMemory(
   const records = parts.kept(usageRecords);
   let page: KeyDays[] = [];
   for (const { key, days: recorded } of records.keys(usage, parts.now())) {
-    // A long or odd key is stored as a hash, which does not reveal it.
+    // A long or unusual key is stored as a hash, which doesn't reveal it.
     const isKnown = plainIdentity(key) === key;
     const charged = isKnown ? withoutLapsed(parts, { limit: limitFor(key), identity: key }, recorded) : recorded;
     const days = namedUnits(usage.recording, range, charged, parts.now());

@@ -11,12 +11,12 @@ import { pagesOf, unitsOf } from './stores.js';
 import type { UsageRecording } from './terms.js';
 
 /**
- * A moment: a `Date`, milliseconds since the epoch, or an ISO 8601 text. A text without an offset is in the time zone of the
- * limit's usage; a date such as `'2026-11-01'` is the beginning of that day.
+ * A point in time: a `Date`, milliseconds since the epoch, or an ISO 8601 text. A text without an offset is in the time zone of the limit's
+ * usage; a date such as `'2026-11-01'` means the start of that day.
  */
 export type UsageTime = Date | number | string;
 
-/** The days to read: all that overlap the time from `from` on and before `to`, as whole days. */
+/** The days to read: whole days that overlap the range. `from` is included, `to` is not. */
 export interface UsageRange {
   /**
    * The start.
@@ -33,7 +33,7 @@ export interface UsageRange {
 /** Options of an export of usage. */
 export interface UsageExportOptions extends UsageRange {
   /**
-   * About how many keys to read at once: a whole number from 1 to 10,000.
+   * The approximate number of keys to read at a time: a whole number from 1 to 10,000.
    * @default 500
    */
   batch?: number;
@@ -43,7 +43,7 @@ export interface UsageExportOptions extends UsageRange {
 export interface DailyUsage {
   /** The day in the time zone of the limit's usage, such as `'2026-11-22'`. */
   readonly day: string;
-  /** Units that were charged and not given back. */
+  /** Units that were charged and not refunded. */
   readonly units: number;
 }
 
@@ -57,7 +57,7 @@ export interface Usage {
 
 /** A row of an export. */
 export interface KeyUsage extends DailyUsage {
-  /** The key as the store has it: a key that is long, or has characters other than `[A-Za-z0-9_.:@-]`, is `#` and its hash. */
+  /** The key as stored: a key that is long, or has characters other than `[A-Za-z0-9_.:@-]`, is `#` and its hash. */
   readonly key: string;
 }
 

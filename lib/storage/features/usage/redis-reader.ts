@@ -12,25 +12,25 @@ import { LEFT_OUT, type LimitUsage, limitUsageOf } from './limit-usage.js';
 import { usageMessages } from './messages.js';
 import { earliestStart, type KeyDays, namedUnits, type NamedUnits, type Recorded, type TimeRange } from './range.js';
 
-/** The most commands to have in flight at once. */
+/** Maximum number of commands in flight at a time. */
 const AT_ONCE = 256;
-/** Days that may be recorded beyond one for each day: of another time zone, or ahead of our clock. */
+/** The number of days that may be recorded in addition to one per day: of another time zone, or ahead of the local clock. */
 const SPARE_DAYS = 4;
 const DAY_SECONDS = 86_400;
 
 /** Returns the limit of a key, which may have a rate of its own. */
 type LimitFor = (identity: string) => CompiledLimit;
 
-/** The most lapsed holds to read at once. */
+/** Maximum number of lapsed holds to read at a time. */
 const HOLDS_AT_ONCE = 1000;
 
-/** A record to read, and the counter that it is of, unless its key is a hash. */
+/** A record to read, and its counter, unless its key is a hash. */
 interface RecordedCounter {
   readonly tag: string;
   readonly counter?: Counter | undefined;
 }
 
-/** The holds of a counter that have lapsed: a range of a sorted set, and how many are in it. */
+/** The lapsed holds of a counter: a range of a sorted set, and their number. */
 interface LapsedHolds {
   readonly key: string;
   readonly range: readonly [string, string];
@@ -39,20 +39,20 @@ interface LapsedHolds {
 }
 
 /**
- * Reads what limits with `usage` have charged. `lua/features/usage.lua` documents what is stored. Reading changes nothing: units of
- * holds that have lapsed are deducted here.
+ * Reads the charges of limits with `usage`. `lua/features/usage.lua` documents the stored data. Reading changes nothing: units of lapsed
+ * holds are subtracted here.
  */
 export class RedisUsageReader {
   constructor(private readonly parts: RedisParts) {}
 
-  /** The units of a counter by the days of a range. */
+  /** The units of a counter per day of a range. */
   async units(counter: Counter, range: TimeRange): Promise<NamedUnits[]> {
     const { units, leftOut } = await this.recorded(counter, range);
     if (leftOut) limitUsageOf(counter.limit)!.warnOfLeftOut();
     return [...units];
   }
 
-  /** The same, with whether the counter may be one that is not recorded. */
+  /** The same, and if the counter may have been left out of the records. */
   async recorded(counter: Counter, range: TimeRange): Promise<Recorded> {
     const usage = limitUsageOf(counter.limit)!;
     const tag = hashTagOf(counter);
@@ -65,8 +65,8 @@ export class RedisUsageReader {
   }
 
   /**
-   * The units of all keys of a limit. Each key is in one shard of the index, and each shard is read once and as a whole: so no
-   * key comes twice, and none is missed that was there all the time.
+   * The units of all keys of a limit. Each key is in one shard of the index, and each shard is read once as a whole. So no key comes twice,
+   * and no key that exists all the time is missed.
    */
   async *pages(
     limit: CompiledLimit,
@@ -111,7 +111,7 @@ export class RedisUsageReader {
     limitFor: LimitFor,
   ): Promise<KeyDays[]> {
     const counters = keys.map((key): RecordedCounter => {
-      // A long or odd key is stored as a hash, which does not reveal it.
+      // A long or unusual key is stored as a hash, which doesn't reveal it.
       const isKnown = limit.estimates !== undefined && plainIdentity(key) === key;
       return { tag: key, counter: isKnown ? { limit: limitFor(key), identity: key } : undefined };
     });
@@ -153,7 +153,7 @@ export class RedisUsageReader {
     return found;
   }
 
-  /** The counters of some that have holds which lapsed and which no check has seen since. */
+  /** Those counters with holds that have lapsed since their last check. */
   private async lapsed(counters: readonly RecordedCounter[]): Promise<Map<RecordedCounter, LapsedHolds>> {
     const holding = counters.filter(({ counter }) => counter?.limit.estimates !== undefined);
     if (holding.length === 0) return new Map();
@@ -171,7 +171,7 @@ export class RedisUsageReader {
     return new Map(found.filter(([, { count }]) => count > 0));
   }
 
-  /** Days without the units of holds that have lapsed. The next check takes these off the record. */
+  /** Days without the units of lapsed holds. The next check subtracts these from the record. */
   private async without({ key, range, ...lapsed }: LapsedHolds, read: () => Promise<DayUnits[]>): Promise<DayUnits[]> {
     const { client } = this.parts;
     for (let { count } = lapsed; ;) {
@@ -183,7 +183,7 @@ export class RedisUsageReader {
         members.push(...some);
       }
       const days = await this.parts.guarded(read);
-      // Checks only remove some of them. While as many are left, no units came off the record.
+      // Checks only remove some of the holds. As long as their number is unchanged, no units were subtracted from the record.
       const left = await this.parts.guarded(() => client.zcount(key, ...range));
       if (left === count) {
         for (const member of members) {
@@ -196,7 +196,7 @@ export class RedisUsageReader {
     }
   }
 
-  /** A record is read from its end: most invoices cover the last of many days. */
+  /** A record is read from its end, since most invoices cover the last of many days. */
   private async daysSince(key: string, since: number, last: number): Promise<DayUnits[]> {
     const { client } = this.parts;
     const days = readDays(key, await client.lrange(key, -2 * last, -1));
@@ -204,7 +204,7 @@ export class RedisUsageReader {
     return isEnough ? days : readDays(key, await client.lrange(key, 0, -1));
   }
 
-  /** Asks for all of them at once, within one deadline. */
+  /** Makes all calls at once, within one deadline. */
   private all<K, T>(keys: readonly K[], ask: (key: K) => Promise<T>): Promise<T[]> {
     return this.parts.guarded(() => Promise.all(keys.map(ask)));
   }

@@ -3,7 +3,7 @@ import { object, timeSchemas, whole } from '../../../engine/options/kinds.js';
 import type { OptionKind, OptionRow, OptionRows } from '../../../engine/options/option-row.js';
 import { type Duration, DURATION_UNITS, longDuration } from '../../../engine/options/values.js';
 
-/** How long the units that a limit has charged can be read, and in which time zone its days are. */
+/** How long the charged units of a limit can be read, and the time zone of its days. */
 export interface UsageOptions {
   /** How long a day can be read after its end: milliseconds or a duration such as `'400d'`, from 1 day to 10 years. */
   keep: Duration;
@@ -13,24 +13,24 @@ export interface UsageOptions {
    */
   timezone?: string | undefined;
   /**
-   * The most keys to record, approximately. Further keys are charged but not recorded; an export, and `usage` of such a key, log
-   * that. In process the number is exact; on Redis each slot has its part of it, with room to spare. From 1 to 100,000,000.
-   * @default no bound
+   * The approximate maximum number of keys to record. Further keys are charged but not recorded; an export, and `usage` of such a key, log
+   * a warning. In process the number is exact; on Redis each slot has its share of it, with some reserve. From 1 to 100,000,000.
+   * @default no maximum
    */
   maxKeys?: number | undefined;
 }
 
-/** A limit's `usage` after reading. */
+/** A limit's validated `usage`. */
 export interface UsageTerms {
   /** How long a day can be read after its end, in microseconds. */
   readonly keep: number;
   /** The IANA time zone of the days. */
   readonly timezone: string;
-  /** The approximate maximum of keys that have a record; `undefined` for no bound. */
+  /** The approximate maximum number of keys with a record; `undefined` for no maximum. */
   readonly maxKeys?: number | undefined;
 }
 
-/** How a limit records what it charges. */
+/** The settings by which a limit records its charges. */
 export interface UsageRecording extends UsageTerms {
   readonly days: Calendar;
 }
@@ -65,7 +65,7 @@ const row: OptionRow = {
   for: ({ leases, adapting }) => leases === undefined && adapting === undefined,
   because: 'its units are given back when the work ends',
   excludes: [
-    // It takes units before they are asked for.
+    // Its units are taken before they are requested.
     'prefetch',
     { option: 'within', expected: "'usage' on the outermost limit, which is within no other" },
   ],
@@ -73,14 +73,14 @@ const row: OptionRow = {
 
 export const usageOptions: OptionRows = { usage: row };
 
-/** The terms of a `usage` that was checked. `timezone` is the limit's own. */
+/** The terms of a validated `usage`. `timezone` is the limit's own. */
 export function usageTerms(options: {
   readonly usage?: Duration | UsageOptions;
   readonly timezone?: unknown;
 }): UsageTerms | undefined {
   const { usage } = options;
   if (usage === undefined) return undefined;
-  // The algorithm reports a wrong one, as the limit's own.
+  // The algorithm reports an invalid one, as the limit's own.
   const own = isTimezone(options.timezone) ? options.timezone : 'UTC';
   const { keep: kept, timezone: zone = own, maxKeys } = typeof usage === 'object' ? usage : { keep: usage };
   return {

@@ -3,22 +3,22 @@ import type { Bridge, Emitter } from './adapter.js';
 import { type FullClient, NodeRedisServer, keyPrefixOf, OwnNodeRedisServer, ownCopyOf } from './node-redis-server.js';
 import type { NodeRedisSentinel } from './types.js';
 
-/** All that is used of a client that has Sentinels. */
+/** The part of a client with Sentinels that the library uses. */
 export interface FullSentinel extends NodeRedisSentinel, Emitter {
   readonly _keyPrefix?: string;
   close(): Promise<unknown>;
   /**
-   * Calls back with the client of the master once it is connected, and discovers the master if it is not. All commands of the
-   * client go through it, but only a part of them can be sent by public methods: those send a command twice whose connection broke
-   * before it was answered, and a check would be charged twice.
+   * Calls back with the client of the master once it is connected, and finds the master if it isn't. All commands of the client go through
+   * it, but public methods offer only a part of it: if a connection breaks before a reply, they send the command again, and a check would
+   * be charged twice.
    */
   _execute(isReadonly: boolean, use: (master: FullClient) => Promise<unknown>): Promise<unknown>;
 }
 
-/** How long to wait until the master is looked for again, in milliseconds. */
+/** How long to wait before searching for the master again, in milliseconds. */
 const LOOK_AGAIN_MS = 100;
 
-/** The master of the Sentinels that a client knows. */
+/** The master according to a client's Sentinels. */
 export class NodeRedisMaster extends NodeRedisServer {
   protected override client: FullClient | undefined;
   private looking: Promise<void> | undefined;
@@ -27,7 +27,7 @@ export class NodeRedisMaster extends NodeRedisServer {
     super(keyPrefixOf(sentinel));
   }
 
-  /** The client of a master that was replaced is closed. Looking for the next one takes a moment. */
+  /** The client of a replaced master is closed. Finding the next one takes a moment. */
   override get status(): string {
     if (this.client?.isReady) return 'ready';
     if (!this.sentinel.isOpen) return 'end';
@@ -43,7 +43,7 @@ export class NodeRedisMaster extends NodeRedisServer {
     if (this.sentinel.isOpen) void Promise.resolve(this.sentinel.destroy()).catch(() => undefined);
   }
 
-  /** A connection to the master of now, which ends as soon as another one takes over: a frozen one would not end it. */
+  /** A connection to the current master that ends as soon as another one takes over, since a frozen master wouldn't end it. */
   override duplicate(): Server {
     return new OwnNodeRedisServer(
       () => (this.status === 'ready' ? ownCopyOf(this.client) : undefined),
@@ -70,7 +70,7 @@ export class NodeRedisMaster extends NodeRedisServer {
     ];
   }
 
-  /** Never rejects: it is called again. */
+  /** Never rejects. It is called again. */
   private look(): Promise<void> {
     this.looking ??= this.find()
       .then(

@@ -1,9 +1,9 @@
 type Listener = () => void;
 
 /**
- * The commands that node-redis holds and has not sent yet. While a connection is down or its server reads nothing, they wait for
- * it: a check would be charged long after its caller gave up. It stands for the `AbortSignal` of all commands of a connection:
- * node-redis adds a listener for each command, and removes it as soon as that is sent.
+ * The commands that node-redis holds and has not sent yet. While a connection is down or its server reads nothing, they would wait, and a
+ * check would be charged long after its caller gave up. It serves as the `AbortSignal` of all commands of a connection: node-redis adds a
+ * listener for each command, and removes it as soon as the command is sent.
  */
 export class UnsentCommands {
   /** Later commands are sent as usual. */
@@ -18,7 +18,7 @@ export class UnsentCommands {
     this.listeners.delete(listener);
   }
 
-  /** Takes back what is held now, and still is when node-redis has had its turn to send. */
+  /** Removes the commands that are held now and that node-redis doesn't send in its turn. */
   abandon(): void {
     if (this.listeners.size === 0) return;
     const held = [...this.listeners];

@@ -4,7 +4,7 @@ import type { Operation, OperationAnswer, OperationName } from '../operation.js'
 import type { Check, CheckAnswer, Store } from '../store.js';
 import { StoreLayer } from './store-layer.js';
 
-/** Fails what a store of the app does not answer in time: no request waits for longer. */
+/** Fails calls that an app's store doesn't answer in time, so that no request waits longer. */
 export class DeadlineStore extends StoreLayer {
   constructor(
     inner: Store,

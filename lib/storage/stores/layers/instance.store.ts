@@ -8,7 +8,7 @@ import { chargesOf } from '../store-decision.js';
 import { StoreLayer } from './store-layer.js';
 
 /**
- * Asks the inner store about limits that all instances count together, and another one about those that each counts on its own.
+ * Passes limits that all instances share to the inner store, and limits that each instance counts separately to another store.
  */
 export class InstanceScopeStore extends StoreLayer {
   constructor(

@@ -1,7 +1,7 @@
 import type { Store } from '../store.js';
 import { StoreLayer } from './store-layer.js';
 
-/** A layer above the one that observes: what it adds to a check is observed, and what is inserted is inserted below. */
+/** A layer above the observing one, so that entries that it adds to a check are observed. Inserted layers go below. */
 export abstract class OuterLayer extends StoreLayer {
   override get unobserved(): Store {
     return this.inner instanceof StoreLayer ? this.inner.unobserved : this.inner;

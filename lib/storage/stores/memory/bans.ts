@@ -4,7 +4,7 @@ import { SplitMap } from '../../../engine/util/split-map.js';
 import type { Block } from './block.js';
 import type { Entry } from './limit-counters.js';
 
-/** The bytes of a block without its counter, with an empty key. */
+/** The bytes of a block without its counter and its key. */
 const BAN_BYTES = 300;
 const CHARACTER_BYTES = 2;
 /** The share of all memory that bans may take. */
@@ -23,8 +23,8 @@ class Ban extends Kept {
 }
 
 /**
- * The blocks and offences of counters that were evicted. They have bounds of their own, so a flood of identities that earn a
- * block cannot lift blocks of others. Beyond these bounds the oldest is evicted first, and blocks set by hand last.
+ * The blocks and offences of evicted counters. They have their own maximum, so that a flood of identities that earn a block can't lift the
+ * blocks of others. Beyond the maximum, the oldest are evicted first, and blocks set by a call last.
  */
 export class Bans {
   private readonly order: RecencyList<Ban>;
@@ -58,13 +58,13 @@ export class Bans {
     this.order.put(ban, BAN_BYTES + CHARACTER_BYTES * ban.key.length, block.isByHand === true);
   }
 
-  /** Forgets the ban of a counter that has its block again, or none any more. */
+  /** Removes the ban of a counter that has its own block again, or no block any more. */
   forget(limit: string, key: string): void {
     const ban = this.bans.get(idOf(limit, key));
     if (ban !== undefined) this.delete(ban);
   }
 
-  /** Examines `looks` bans, and forgets those that are over. */
+  /** Examines `looks` bans, and removes those that are over. */
   sweep(now: number, looks: number): void {
     for (let looked = 0; looked < looks; looked++) {
       this.sweeping ??= this.bans.values();

@@ -6,27 +6,27 @@ import { Credits } from './credits.js';
 import { type Entry, keyOf, LimitCounters } from './limit-counters.js';
 
 const SWEEP_INTERVAL_MS = 100;
-/** A sweep examines one in this many of the counters that may be kept, so that it never blocks the process. */
+/** A sweep examines one out of this many of the maximum number of counters, so that it never blocks the process. */
 const SWEEP_SHARE = 100;
 
-/** The memory for each counter that may be kept, on average. Most take less than half of it. */
+/** The average memory per counter. Most take less than half of it. */
 const BYTES_A_KEY = 1000;
-/** If there may be few counters, they may be large ones. */
+/** If the maximum number of counters is small, they may be large ones. */
 const LEAST_BYTES = 16_000_000;
 /** The bytes of a counter with an empty key, as measured, without the lists of its algorithm. */
 const ENTRY_BYTES = 400;
-/** Identities need not be ASCII. */
+/** Identities may contain other characters than ASCII. */
 const CHARACTER_BYTES = 2;
 
-/** The default for the bytes that this many counters may take. */
+/** The default maximum of bytes for this many counters. */
 export function defaultMaxBytes(maxKeys: number): number {
   return Math.max(LEAST_BYTES, Math.min(maxKeys * BYTES_A_KEY, Number.MAX_SAFE_INTEGER));
 }
 
-/** The counters of a process, bounded, with one timer that removes expired ones. */
+/** The counters of a process, in limited memory, with one timer that removes expired ones. */
 export class CounterTable {
   private readonly order: RecencyList<Entry>;
-  /** By the ids of the limits that have any. */
+  /** By id of the limit, for limits with counters. */
   private readonly listed = new Map<string, LimitCounters>();
   /** The last known counters of a limit. If a limit is collected, so is its entry. */
   private readonly known = new WeakMap<CompiledLimit, LimitCounters>();
@@ -92,7 +92,7 @@ export class CounterTable {
     this.timer ??= setInterval(() => this.sweep(), SWEEP_INTERVAL_MS).unref();
   }
 
-  /** Notes that an entry was used without a change. */
+  /** Records that an entry was used without a change. */
   touch(entry: Entry): void {
     this.order.touch(entry);
   }
@@ -123,7 +123,7 @@ export class CounterTable {
 
   private list(entry: Entry): void {
     const { home } = entry;
-    // Another limit with the same id may have been listed meanwhile.
+    // Another limit with the same id may have been listed in the meantime.
     const counters = home.isListed ? home : (this.listed.get(home.id) ?? home);
     if (!counters.isListed) {
       counters.isListed = true;

@@ -1,7 +1,7 @@
 import { BoundedMap, Kept } from '../../../engine/util/bounded-map.js';
 
 /**
- * How many balances and how many credit ids are kept, and how many bytes each may take; the least recently used is evicted first.
+ * Maximum number of balances and of credit ids, and the bytes that each may take; the least recently used is evicted first.
  */
 const MAX_ENTRIES = 100_000;
 const MAX_BYTES = 50_000_000;
@@ -17,7 +17,7 @@ class Entry extends Kept {
   }
 }
 
-/** Prepaid units of counters. Neither a reset nor the end of a window takes them: the twin of the script's keys for them. */
+/** Prepaid units of counters. Neither a reset nor the end of a window removes them. The script keeps the same in separate keys. */
 export class Credits {
   private readonly balances = new BoundedMap<Entry>(MAX_ENTRIES, MAX_BYTES);
   private readonly ids = new BoundedMap<Entry>(MAX_ENTRIES, MAX_BYTES);
@@ -30,7 +30,7 @@ export class Credits {
     put(this.balances, key, balance > 0 ? balance : undefined);
   }
 
-  /** Remembers an id for a while, in microseconds. Returns whether it was new. */
+  /** Remembers an id for `keep` microseconds. Returns true if it was new. */
   note(id: string, now: number, keep: number): boolean {
     const known = this.ids.get(id);
     if (known !== undefined && known.value > now) return false;

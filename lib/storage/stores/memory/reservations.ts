@@ -9,14 +9,14 @@ import { type View, viewOf } from './counter-view.js';
 import { type Counters, MODES } from './counters.js';
 import { evaluateReservation, tellAsker, toMs } from './evaluation.js';
 
-/** Takes units that may be there later, of a limit and its candidate; for a claim, once. */
+/** Takes units of a limit and its candidate that may be available later. With a claim, takes them only once. */
 export class Reservations {
   private readonly claims = new Claims();
 
   constructor(
     private readonly table: CounterTable,
     private readonly counters: Counters,
-    /** How busy the process is, for limits that adapt. */
+    /** The load of the process, for adaptive limits. */
     private readonly load: ProcessLoad,
   ) {}
 
@@ -26,7 +26,7 @@ export class Reservations {
     return claim === undefined ? this.take(entries, now) : this.takeOnce(entries, claim, now);
   }
 
-  /** Ends a claim. Tells what comes back, if anything does. */
+  /** Ends a claim. Returns the units to refund, if there are any. */
   release(counter: Counter, { id, isSpent }: ClaimEnd, now: number): GivenBack | undefined {
     return this.claims.release(claimKeyOf(counter, id), now, !isSpent);
   }

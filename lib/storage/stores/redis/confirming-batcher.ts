@@ -19,7 +19,7 @@ interface CallOptions {
 }
 
 /**
- * Sends what replicas have to confirm on a connection of its own, made at first use, so that other requests do not wait for it.
+ * Sends jobs that replicas have to confirm on a separate connection, created on first use, so that other requests don't wait for them.
  */
 export class ConfirmingBatcher {
   private readonly client: Connection;
@@ -51,7 +51,7 @@ export class ConfirmingBatcher {
     );
   }
 
-  /** The error of a job that was not answered in time. It is the server's failure only if the job waits for the server. */
+  /** The error of a job that was not answered in time. It counts as a server failure only if the job waits for the server. */
   private late(job: Job): RateLimitStoreError {
     const { timeoutMs } = this;
     switch (this.batcher.awaited(job)) {

@@ -8,15 +8,15 @@ import type { Program } from './program.js';
 import { ScriptCalls } from './script-calls.js';
 
 /**
- * Calls of the script on connections of their own, which can be asked how many replicas have what was written: `WAIT` blocks a
- * connection, and knows only that connection's writes. So a call is made on the connection of the node that has the slot, and
- * never on another one.
+ * Calls of the script on separate connections that support `WAIT`, which returns how many replicas have the writes. `WAIT` blocks a
+ * connection, and only covers that connection's writes. So a call is made on the connection of the node that has the slot, and never on
+ * another one.
  */
 export class ConfirmingCalls extends ScriptCalls {
   private readonly ranOn = new WeakMap<Program, Server>();
   private readonly connecting = new Map<Server, Promise<void>>();
 
-  /** The longest wait for replicas; together with the call it ends within the time of a check. */
+  /** The maximum wait for replicas. Together with the call it ends within the time of a check. */
   private get longestMs(): number {
     return Math.max(1, Math.floor(this.timeoutMs / 2));
   }
@@ -27,7 +27,7 @@ export class ConfirmingCalls extends ScriptCalls {
     return this.script.runOn(server, program.keys, program.args(), this.timeoutMs, remember);
   }
 
-  /** Returns how many replicas have what a program wrote. Rejects if the server does not say. */
+  /** Returns how many replicas have the writes of a program. Rejects if the server doesn't report it. */
   async confirm(program: Program, wanted: number): Promise<number> {
     const { longestMs } = this;
     try {
@@ -68,7 +68,7 @@ export class ConfirmingCalls extends ScriptCalls {
   }
 }
 
-/** Marks an error as one for which no node is to blame. */
+/** Marks an error that no node is responsible for. */
 export function asUnconfirmed(error: RateLimitStoreError): RateLimitStoreError {
   error.isUnconfirmed = true;
   return error;

@@ -8,7 +8,7 @@ import type { Batcher } from './batcher.js';
 import { CheckJob } from './jobs.js';
 import type { Slots } from './slots.js';
 
-/** Makes checks that have deadlines of their own: those that have already waited, and those of several calls. */
+/** Makes checks with their own deadlines: those that have already waited, and those of several calls. */
 export class TimedChecks {
   constructor(
     private readonly batcher: Pick<Batcher, 'enqueue'>,
@@ -18,12 +18,12 @@ export class TimedChecks {
     private readonly slots: Slots | undefined,
   ) {}
 
-  /** A check that has waited since it was asked has the rest of its time. */
+  /** A check that has already waited gets the rest of its time. */
   decide(check: Check, since: number): Promise<StoreDecision[]> {
     return this.decideUntil(check, since + this.timeoutMs);
   }
 
-  /** Decides slot by slot; what was charged is given back if a later slot refuses. */
+  /** Decides one slot after another. If a later slot rejects, the earlier charges are refunded. */
   async decideAcrossSlots(check: Check, slots: CheckEntry[][]): Promise<StoreDecision[]> {
     const deadline: Deadline = { at: (check.since ?? performance.now()) + this.timeoutMs, timeoutMs: this.timeoutMs };
     const parts = slots.map((entries) => ({

@@ -4,7 +4,7 @@ import type { Check } from '../../store.js';
 import { keyOf } from '../keys.js';
 import { areAlike, type FastChecks, isPlainCheck, kindText, type NumbersOf, USUAL_TIME } from './plain-checks.js';
 
-/** Checks that ask the same of the same limit, by their keys. */
+/** Checks with the same limit and cost, by their keys. */
 interface Kind {
   readonly first: Check;
   readonly keys: Key[];
@@ -13,11 +13,11 @@ interface Kind {
 interface Key {
   readonly kind: Kind;
   readonly key: string;
-  /** The indices of the checks that have it. */
+  /** The indices of the checks of this kind. */
   readonly checks: number[];
 }
 
-/** Checks of several kinds, each of one limit, and none of a key of another kind: the script decides kind after kind. */
+/** Checks of several kinds. Each kind has one limit, and no key is in two kinds. The script decides one kind after another. */
 export class GroupedChecks implements FastChecks {
   readonly checks: Check[] = [];
   private readonly known = new Map<string, Key>();
@@ -62,7 +62,7 @@ export class GroupedChecks implements FastChecks {
     return [program, `[${[...(time ?? USUAL_TIME), ...times].join(',')}]`];
   }
 
-  /** The kind of a check, a new one if it is the first of its kind; nothing if the fast way does not know it. */
+  /** The kind of a check, which is created if it is the first of its kind; `undefined` if the fast way doesn't support it. */
   private kindOf(check: Check): Kind | undefined {
     const { limit } = check.entries[0]!;
     const ofLimit = this.kindsOf.get(limit);
@@ -76,7 +76,7 @@ export class GroupedChecks implements FastChecks {
     return kind;
   }
 
-  /** The keys, kind by kind. */
+  /** The keys of one kind after another. */
   private inOrder(): readonly Key[] {
     return (this.sorted ??= this.kinds.flatMap(({ keys }) => keys));
   }
