@@ -202,7 +202,10 @@ describe('wrong defaults', () => {
       { count: 'some' },
       "defaults.count: expected one of all, failed, succeeded, or a function of the outcome, received 'some'",
     ],
-    [{ cost: -1 }, 'defaults.cost: expected a whole number >= 0, or a function of the context, received -1'],
+    [
+      { cost: -1 },
+      "defaults.cost: expected a whole number >= 0, a function of the context, or { by, per, estimate? } such as { by: 'bytes', per: '1kB' }, received -1",
+    ],
     [{ name: 'x' }, "defaults: unknown option 'name'. It is an option of a limit: move it there"],
     [{ naem: 'x' }, "defaults: unknown option 'naem'"],
     [{ phase: 'guard' }, "defaults: unknown option 'phase'"],

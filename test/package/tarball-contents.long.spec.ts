@@ -2,7 +2,6 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join, posix } from 'node:path';
 import { brotliDecompressSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import ts from 'typescript';
 import { PACKAGE_FOLDER } from '../support/processes/npm.js';
 import { PACK_TIMEOUT_MS, type PackedAnew, packAnew } from '../support/processes/packed-anew.js';
 import { brokenLinks } from '../support/pages.js';
@@ -136,9 +135,9 @@ describe('the package', () => {
     const loaded = new Set(inDist.filter((path) => /\/index\.(?:js|d\.ts)$|\/cli\/main\.js$/.test(path)));
     // The loop takes in what is added while it runs.
     for (const path of loaded) {
-      const { importedFiles } = ts.preProcessFile(readFileSync(join(packed.folder, path), 'utf8'), true, true);
-      for (const { fileName } of importedFiles.filter((file) => file.fileName.startsWith('.'))) {
-        const file = posix.join(posix.dirname(path), fileName);
+      const text = readFileSync(join(packed.folder, path), 'utf8');
+      for (const [, fileName] of text.matchAll(/\b(?:from|import|require)\s*\(?\s*["'](\.[^"']+)["']/g)) {
+        const file = posix.join(posix.dirname(path), fileName!);
         loaded.add(path.endsWith('.d.ts') ? file.replace(/js$/, 'd.ts') : file);
       }
     }
@@ -155,7 +154,7 @@ describe('the package', () => {
 
   it('has the licences of the packages that are bundled', () => {
     const text = readFileSync(join(packed.folder, 'dist/licenses.txt'), 'utf8');
-    for (const name of ['cluster-key-slot', 'cockatiel', 'ipaddr.js', 'ms', 'structured-headers', 'tslib']) {
+    for (const name of ['cluster-key-slot', 'cockatiel', 'ipaddr.js', 'ms', 'tslib']) {
       expect(text).toMatch(new RegExp(`^${name.replace('.', '\\.')} \\d`, 'm'));
     }
     expect(text.match(/Permission is hereby granted|Licensed under the Apache License/g)).toHaveLength(5);
@@ -163,12 +162,12 @@ describe('the package', () => {
 
   describe('is light', () => {
     it('in bytes and files of its own', () => {
-      expect(paths.reduce((sum, path) => sum + statSync(join(packed.folder, path)).size, 0)).toBeLessThan(4_600_000);
+      expect(paths.reduce((sum, path) => sum + statSync(join(packed.folder, path)).size, 0)).toBeLessThan(4_800_000);
       expect(paths.length).toBeLessThan(400);
     });
 
     it('in its tarball', () => {
-      expect(statSync(packed.tarball).size).toBeLessThan(1_300_000);
+      expect(statSync(packed.tarball).size).toBeLessThan(1_350_000);
     });
 
     it('in what it has installed beside it', () => {

@@ -1,5 +1,4 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http';
-import { serializeInteger, serializeString } from 'structured-headers';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import type { CheckResult, Decision } from '../../engine/limits/decision.js';
@@ -155,17 +154,17 @@ function serialiseAll(limits: readonly LimitInfo[]): SerialisedList {
 }
 
 function serialise(limit: LimitInfo): Serialised {
-  const name = serializeString(limit.name);
+  const name = quoted(limit.name);
   const q = integer(limit.quota);
   const w = integer(Math.max(1, Math.ceil(limit.windowMs / 1000)));
   const { quotaUnit, bytesPerUnit } = limit;
   const policyWithoutName = `${q};w=${w}`;
   if (bytesPerUnit !== undefined) {
     const bytes = integer(limit.quota * bytesPerUnit);
-    return { name, policy: `${name};q=${bytes};qu=${serializeString(quotaUnit)};w=${w}`, policyWithoutName };
+    return { name, policy: `${name};q=${bytes};qu=${quoted(quotaUnit)};w=${w}`, policyWithoutName };
   }
   // The unit is requests unless the policy specifies another one.
-  const unitOrWindow = quotaUnit === 'requests' ? `w=${w}` : `qu=${serializeString(quotaUnit)}`;
+  const unitOrWindow = quotaUnit === 'requests' ? `w=${w}` : `qu=${quoted(quotaUnit)}`;
   return { name, policy: `${name};q=${q};${unitOrWindow}`, policyWithoutName };
 }
 
@@ -174,7 +173,10 @@ function isOfBytes({ bytesPerUnit }: LimitInfo): boolean {
 }
 
 function integer(value: number): string {
-  // Returns the same text as the library, but without its regular expression per value.
-  if (value >= 0 && value <= MAX_INTEGER && Number.isInteger(value)) return String(value);
-  return serializeInteger(Math.min(value, MAX_INTEGER));
+  return String(Math.min(value, MAX_INTEGER));
+}
+
+/** A string of RFC 9651. Names and units are printable ASCII. */
+function quoted(text: string): string {
+  return '"' + text.replaceAll('\\', '\\\\').replaceAll('"', '\\"') + '"';
 }

@@ -52,6 +52,11 @@ export class LimitedCalls implements OnModuleInit, OnModuleDestroy {
     running.delete(this);
   }
 
+  /** True if a module of the app lists a class with this method. */
+  lists(site: LimitedMethodSite): boolean {
+    return this.limiters.has(site);
+  }
+
   /** The limiter of a method. Throws `RateLimitConfigError`. */
   limiterOf(site: LimitedMethodSite): Limiter {
     let limiter = this.limiters.get(site);
@@ -100,11 +105,13 @@ export function keepCalls(prototype: object, property: symbol): void {
 }
 
 /** The limits of the app of an instance; `undefined` if a test has replaced them. Throws `RateLimitConfigError`. */
-export function callsOf(instance: unknown, { location }: LimitedMethodSite): LimitedCalls | undefined {
+export function callsOf(instance: unknown, site: LimitedMethodSite): LimitedCalls | undefined {
+  const { location } = site;
   const own: unknown = (instance as { [CALLS]?: unknown } | undefined)?.[CALLS];
   if (own !== undefined) return own instanceof LimitedCalls ? own : undefined;
-  // Made by a function, perhaps for one request: only a second app makes it unclear.
-  const [first, ...others] = running;
+  // Made by a function, perhaps for one request: only a second app that lists the class makes it unclear.
+  const listing = [...running].filter((calls) => calls.lists(site));
+  const [first, ...others] = listing.length > 0 ? listing : running;
   if (first === undefined)
     throw new RateLimitConfigError(methodMessages.noApp(location), { code: 'SLUICE_NOT_INJECTED' });
   if (others.length > 0)

@@ -22,7 +22,8 @@ async function expectAllUsed(calls: MovedCalls, url: (call: number) => string, c
   const ms = await calls.during(callers(CALLERS, count, async () => fetch(url(call++))));
   expect(calls.statuses.filter((status) => status !== 200)).toEqual([]);
   expect(calls.statuses).toHaveLength(count);
-  expect(count / (RATE * (ms / 1000))).toBeGreaterThanOrEqual(LEAST_SHARE);
+  // Without the burst at the start, which takes no time.
+  expect((count - RATE) / (RATE * (ms / 1000))).toBeGreaterThanOrEqual(LEAST_SHARE);
 }
 
 describe('paced, with 50 callers at a limit of 10 calls a second', () => {

@@ -1,3 +1,7 @@
+/**
+ * Apps of other specs that run on would be further apps of this process.
+ * @library own
+ */
 import 'reflect-metadata';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import {
@@ -221,6 +225,9 @@ describe('the instance of a call', () => {
   it('belongs to one of several apps of a process', async () => {
     const made = { provide: 'made', useFactory: () => new Mailer() };
     const [one, other] = [await start([Mailer, made]), await start([Mailer, made])];
+    // An app without the class makes nothing unclear.
+    await start([]);
+    apps.unshift(apps.pop()!);
     for (const app of [one, other]) {
       await app.get(Mailer).send(ann);
       await app.get<Mailer>('made').send(ann);
@@ -234,7 +241,7 @@ describe('the instance of a call', () => {
     );
     await apps.pop()!.close();
     expect(await new Mailer().send(bob)).toBe(1);
-    await apps.pop()!.close();
+    for (const app of apps.splice(0)) await app.close();
     await expect(new Mailer().send(ann)).rejects.toThrow(/^@Limited on Mailer\.send: this instance belongs to no app/);
   });
 
