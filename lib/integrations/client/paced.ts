@@ -91,7 +91,7 @@ function reportOf({ status, headers }: Response, attempt: number): Report {
   };
 }
 
-/** Frees the connection of a response that nobody reads. How that ends says nothing about the call. */
+/** Frees the connection of a response that nobody reads. The call goes on even if that fails. */
 function discard({ body }: Response): void {
   // Not every `fetch` has streams of the web.
   if (typeof body?.cancel === 'function') body.cancel().catch(() => undefined);
