@@ -190,7 +190,7 @@ export class SluiceThrottlerStorage implements OnModuleInit, OnModuleDestroy {
 }
 
 /** A number that Redis can add to its time. Redis itself would fail with a wrong one, which looks like an outage. */
-function bounded(name: string, value: number): number {
+function bounded(name: string, value: unknown): number {
   const number = typeof value === 'bigint' ? NaN : Number(value);
   if (Number.isNaN(number)) throw new RateLimitArgumentError(throttlerStorageMessages.wrongNumber(name, value));
   return Math.min(number, MOST);
