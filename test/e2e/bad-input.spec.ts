@@ -125,7 +125,7 @@ describe('other options', () => {
     [
       'a limit without a cost',
       { limits: [{ ...gcra, cost: null as never }] },
-      'limits[0].cost: expected a whole number >= 0, or a function of the context, received null',
+      "limits[0].cost: expected a whole number >= 0, a function of the context, or { by, per, estimate? } such as { by: 'bytes', per: '1kB' }, received null",
     ],
     [
       'two limits of one name',

@@ -143,8 +143,14 @@ describe('start-up errors', () => {
     [wrong({ burst: 2 }), ''],
     [wrong({ name: 'naïve' }), "name: expected 1 to 128 printable ASCII characters, received 'naïve'"],
     [wrong({ name: '' }), "name: expected 1 to 128 printable ASCII characters, received ''"],
-    [wrong({ cost: -1 }), 'cost: expected a whole number >= 0, or a function of the context, received -1'],
-    [wrong({ cost: '1' }), "cost: expected a whole number >= 0, or a function of the context, received '1'"],
+    [
+      wrong({ cost: -1 }),
+      "cost: expected a whole number >= 0, a function of the context, or { by, per, estimate? } such as { by: 'bytes', per: '1kB' }, received -1",
+    ],
+    [
+      wrong({ cost: '1' }),
+      "cost: expected a whole number >= 0, a function of the context, or { by, per, estimate? } such as { by: 'bytes', per: '1kB' }, received '1'",
+    ],
     [wrong({ skip: true }), 'skip: expected a function of the context, received true'],
     [wrong({ message: 7 }), 'message: expected a string or a function that makes one, received 7'],
     [wrong({ body: { error: 'x' } }), "body: expected a function that makes an object, received { error: 'x' }"],
