@@ -8,8 +8,18 @@ import { ownEnvironment, PACKAGE_FOLDER } from '../support/processes/npm.js';
 import { startRedis } from '../support/redis/redis-servers.js';
 import { until } from '../support/time/until.js';
 
-/** Guides of the program: they begin with its commands, which specs of the program run. The second ones continue a whole example. */
-const COMMANDS: readonly string[] = ['simulate', 'terminal', 'console-views', 'console-operation'];
+/**
+ * Guides that begin with commands of the program, which its own specs run, with code without an app, or with the continuation of another
+ * guide's example.
+ */
+const WITHOUT_APP: readonly string[] = [
+  'simulate',
+  'terminal',
+  'routes-without-a-limit',
+  'client',
+  'console-views',
+  'console-operation',
+];
 
 const pages = [
   'docs/start.md',
@@ -225,7 +235,7 @@ const changeRate = async (headers: Record<string, string>) => {
 };
 
 describe('a guide begins with an example', () => {
-  it.each(pages.filter(({ name }) => !COMMANDS.includes(name)))('that is whole: $name', ({ name, text }) => {
+  it.each(pages.filter(({ name }) => !WITHOUT_APP.includes(name)))('that is whole: $name', ({ name, text }) => {
     expect([name, isWhole(firstOf(text))]).toEqual([name, true]);
   });
 

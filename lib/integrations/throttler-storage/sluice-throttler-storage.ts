@@ -85,6 +85,11 @@ export class SluiceThrottlerStorage implements OnModuleInit, OnModuleDestroy {
   private place: Place | undefined;
   private opening: Promise<Place> | undefined;
   private isClosed = false;
+  /** The number of hits that Redis has answered. */
+  private answered = 0;
+  /** True from a hit that timed out while Redis answered no other one, until Redis answers. */
+  private isSilent = false;
+  private isProbing = false;
 
   /** Reads the options; it connects when the app starts, or with the first hit. Throws `RateLimitConfigError`. */
   constructor(options: SluiceThrottlerStorageOptions) {
@@ -126,9 +131,12 @@ export class SluiceThrottlerStorage implements OnModuleInit, OnModuleDestroy {
     };
     if (this.isClosed) return this.here(key, terms, throttlerName);
     try {
-      const { hits, circuits } = this.place ?? (await withDeadline(this.open(), this.settings.timeoutMs));
-      const counter = { limit: this.limit, identity: key };
-      return await circuits.ask([counter], () => hits.increment(counter, throttlerName, terms));
+      const place = this.place ?? (await withDeadline(this.open(), this.settings.timeoutMs));
+      const ask = () => this.onRedis(place, key, terms, throttlerName);
+      if (!this.isSilent) return await ask();
+      // Throttler's guard counts a request's throttlers one after the other: only the first of them waits.
+      if (!this.isProbing) this.probe(ask);
+      return this.here(key, terms, throttlerName);
     } catch (error) {
       if (!(error instanceof RateLimitStoreError)) throw error;
       return this.here(key, terms, throttlerName);
@@ -153,6 +161,34 @@ export class SluiceThrottlerStorage implements OnModuleInit, OnModuleDestroy {
     place?.circuits.close();
     await place?.hits.close();
     this.local.clear();
+  }
+
+  private async onRedis(
+    { hits, circuits }: Place,
+    key: string,
+    terms: HitTerms,
+    name: string,
+  ): Promise<ThrottlerRecord> {
+    const counter = { limit: this.limit, identity: key };
+    const { answered } = this;
+    try {
+      const record = await circuits.ask([counter], () => hits.increment(counter, name, terms));
+      this.answered++;
+      this.isSilent = false;
+      return record;
+    } catch (error) {
+      const isLate = error instanceof RateLimitStoreError && error.code === 'SLUICE_STORE_TIMEOUT';
+      if (isLate && answered === this.answered) this.isSilent = true;
+      throw error;
+    }
+  }
+
+  /** Sends a hit that nobody waits for, which shows if Redis answers again. */
+  private probe(ask: () => Promise<unknown>): void {
+    this.isProbing = true;
+    ask()
+      .catch(() => undefined)
+      .finally(() => (this.isProbing = false));
   }
 
   private here(key: string, terms: HitTerms, name: string): ThrottlerRecord {
