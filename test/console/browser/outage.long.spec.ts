@@ -51,7 +51,7 @@ describe.each(FRAMEWORKS)('the page of the console on %s', (_framework, fastify)
     await page.getByText('The lists could not be loaded').waitFor();
     expect(await page.getByText('Nobody is on a list').count()).toBe(0);
     await opened.show('limit/things');
-    await page.getByText('The counts of the others could not be read').first().waitFor();
+    await page.getByText('The counts of the other instances could not be read').first().waitFor();
     expect(await page.getByText('Nobody was refused').count()).toBe(0);
     await opened.show('overview');
     await page.getByText(/in the instance that serves this page; the others could not be read/).waitFor();
