@@ -87,7 +87,7 @@ export class SluiceThrottlerStorage implements OnModuleInit, OnModuleDestroy {
   private isClosed = false;
   /** The number of hits that Redis has answered. */
   private answered = 0;
-  /** True from a hit that timed out while Redis answered no other one, until Redis answers. */
+  /** True from a hit that timed out while Redis answered no other one, or wasn't connected yet, until Redis answers. */
   private isSilent = false;
   private isProbing = false;
 
@@ -129,17 +129,20 @@ export class SluiceThrottlerStorage implements OnModuleInit, OnModuleDestroy {
       limit: bounded('limit', limit),
       block: Math.max(0, bounded('blockDuration', blockDuration)),
     };
-    if (this.isClosed) return this.here(key, terms, throttlerName);
+    // Plain JavaScript may pass no name.
+    const name = String(throttlerName);
+    // Throttler's guard counts a request's throttlers one after the other: only the first of them waits.
+    if (this.isClosed || (this.isSilent && this.place === undefined)) return this.here(key, terms, name);
     try {
       const place = this.place ?? (await withDeadline(this.open(), this.settings.timeoutMs));
-      const ask = () => this.onRedis(place, key, terms, throttlerName);
+      const ask = () => this.onRedis(place, key, terms, name);
       if (!this.isSilent) return await ask();
-      // Throttler's guard counts a request's throttlers one after the other: only the first of them waits.
       if (!this.isProbing) this.probe(ask);
-      return this.here(key, terms, throttlerName);
+      return this.here(key, terms, name);
     } catch (error) {
       if (!(error instanceof RateLimitStoreError)) throw error;
-      return this.here(key, terms, throttlerName);
+      if (this.place === undefined) this.isSilent = true;
+      return this.here(key, terms, name);
     }
   }
 
@@ -198,7 +201,7 @@ export class SluiceThrottlerStorage implements OnModuleInit, OnModuleDestroy {
   }
 
   private open(): Promise<Place> {
-    return (this.opening ??= this.connect());
+    return (this.opening ??= this.connect().finally(() => (this.isSilent = false)));
   }
 
   private async connect(): Promise<Place> {
