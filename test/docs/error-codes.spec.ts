@@ -51,7 +51,7 @@ let opened: { close: () => Promise<void> }[] = [];
 let server: RedisServer;
 let admin: Redis;
 
-/** What a call throws, or rejects with. */
+/** Returns the error that a call throws or rejects with. */
 async function thrownBy(call: () => unknown): Promise<unknown> {
   try {
     await call();
@@ -76,14 +76,14 @@ async function app(options: object = {}): Promise<TestingModule> {
 
 const limiters = async (options?: object): Promise<LimiterService> => (await app(options)).get(LimiterService);
 
-/** What limits on Redis throw: nothing else is counted there. */
+/** Starts an app that connects to Redis as a user, and returns its limiters. */
 const onRedis = async (user: string, options: object = {}): Promise<LimiterService> => {
   const redis = server.url.replace('redis://', `redis://${user}`);
   return limiters({ redis, prefix: freshPrefix(), ...options });
 };
 const consumed = (service: LimiterService, limit = 'email') => thrownBy(() => service.for(limit).consume('user:1'));
 
-/** What a request of an app is refused with. */
+/** Returns the error that rejects a request of an app. */
 async function refusedBy(options: object, controllers: Type[], requests = 1): Promise<unknown> {
   let seen: unknown;
   @Catch()

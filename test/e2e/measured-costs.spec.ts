@@ -181,7 +181,7 @@ async function startWith(framework: Framework, store: Store, more: Partial<Limit
     becomes: async (units: number) => {
       await until(async () => (await used()) === units);
     },
-    /** The bytes of all responses, once so many have ended. */
+    /** The bytes of all responses, once this many have ended. */
     ended: async (requests = 1) => {
       await until(() => outcomes.length === requests);
       return outcomes.map((outcome) => outcome.bytes);

@@ -5,8 +5,7 @@ import { readOptions } from '../../engine/options/check-options.js';
 import { object, orFunction, time, whole, words } from '../../engine/options/kinds.js';
 import type { OptionKind, OptionRows } from '../../engine/options/option-row.js';
 import { type Size, size } from '../../engine/options/sizes.js';
-import type { Duration } from '../../engine/options/values.js';
-import { isObject } from '../../engine/options/values.js';
+import { type Duration, isObject } from '../../engine/options/values.js';
 import { algorithms } from '../../engine/algorithms/index.js';
 
 /** A cost by the bytes of the response. */
@@ -57,12 +56,13 @@ const BY = words(['bytes', 'duration']);
 
 const kindOf = { bytes: size, duration: time } as const;
 
+const PER_EXPECTED = "a size such as '1kB' for by: 'bytes', or a duration such as '100ms' for by: 'duration'";
 /** In code, `readMeasure` checks the value, because it depends on `by`. */
 const per: OptionKind = {
-  expected: "a size such as '1kB' for by: 'bytes', or a duration such as '100ms' for by: 'duration'",
+  expected: PER_EXPECTED,
   isValid: () => true,
   data: {
-    expected: "a size such as '1kB' for by: 'bytes', or a duration such as '100ms' for by: 'duration'",
+    expected: PER_EXPECTED,
     isValid: (value) => size.isValid(value) || time.isValid(value),
     schema: { anyOf: [...(size.schema!['anyOf'] as object[]), ...(time.schema!['anyOf'] as object[])] },
   },

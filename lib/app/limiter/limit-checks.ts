@@ -231,6 +231,6 @@ export function refuseWrongList(rules: readonly Pick<Rule, 'name' | 'limit'>[], 
     });
 }
 
-function isLimit(limit: unknown): boolean {
+export function isLimit(limit: unknown): boolean {
   return typeof limit === 'string' ? limit !== '' : typeof limit === 'object' && limit !== null;
 }

@@ -56,7 +56,8 @@ runs, and nothing connects or listens.`,
 function entryOf(given: string | undefined): { readonly file: string; readonly className: string | undefined } {
   if (given === undefined) {
     const file = ENTRIES.find((entry) => existsSync(entry));
-    if (file === undefined) throw new InputError(routeMessages.nothingBuilt(['dist/main.js', 'dist/src/main.js']));
+    if (file === undefined)
+      throw new InputError(routeMessages.nothingBuilt(ENTRIES.filter((entry) => entry.endsWith('/main.js'))));
     return { file, className: undefined };
   }
   const [file = '', className] = existsSync(given) ? [given] : given.split('#');

@@ -16,7 +16,7 @@ const BYTES: Readonly<Record<string, number>> = {
   GiB: 1024 ** 3,
 };
 
-const SIZE = /^(\d{1,15}(?:\.\d{1,9})?) ?([kMG]?B|[KMG]iB)$/;
+const SIZE = /^([0-9]{1,15}(?:[.][0-9]{1,9})?) ?([kMG]?B|[KMG]iB)$/;
 
 /** Reads a size into bytes: a whole number from 1; NaN if it is not one. */
 export function bytesOf(value: unknown): number {
@@ -34,7 +34,7 @@ export const size: OptionKind<number> = {
   schema: {
     anyOf: [
       { type: 'integer', minimum: 1, maximum: Number.MAX_SAFE_INTEGER },
-      { type: 'string', pattern: '^[0-9]{1,15}([.][0-9]{1,9})? ?([kMG]?B|[KMG]iB)$' },
+      { type: 'string', pattern: SIZE.source },
     ],
   },
 };

@@ -1,6 +1,7 @@
 import 'reflect-metadata';
 import { Inject } from '@nestjs/common';
 import type { LimitDefinition } from '../../app/config/limit-definition.js';
+import { isLimit } from '../../app/limiter/limit-checks.js';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { methodMessages } from '../../engine/errors/messages/methods.js';
 import { askMessages } from '../../engine/errors/messages/ask.js';
@@ -45,8 +46,7 @@ export function Limited(
     if (isStatic) throw new RateLimitConfigError(methodMessages.isStatic(location), { code: 'SLUICE_NOT_INJECTED' });
     const method: unknown = descriptor?.value;
     if (typeof method !== 'function') throw new RateLimitConfigError(methodMessages.noMethod(location, method));
-    const isLimit = typeof limit === 'string' ? limit !== '' : typeof limit === 'object' && limit !== null;
-    if (!isLimit)
+    if (!isLimit(limit))
       throw new RateLimitConfigError(askMessages.noLimits(location, limit), { code: 'SLUICE_INVALID_LIMIT' });
     const site = new LimitedMethodSite(location, type.name, String(name), limit, readLimitedOptions(options, location));
     addSite(target, site);

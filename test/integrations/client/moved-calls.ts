@@ -15,7 +15,7 @@ export class MovedCalls {
    * Stops time.
    *
    * @param send makes a call
-   * @param move moves the clock of the server by so many milliseconds
+   * @param move moves the clock of the server by a number of milliseconds
    */
   constructor(
     private readonly send: typeof fetch,
@@ -62,7 +62,7 @@ export class MovedCalls {
   }
 }
 
-/** Calls from so many callers at once, each of which makes the next call when it has the response to the last one. */
+/** Calls from a number of callers at once, each of which makes the next call when it has the response to the last one. */
 export async function callers(count: number, calls: number, call: () => Promise<unknown>): Promise<void> {
   let left = calls;
   await Promise.all(

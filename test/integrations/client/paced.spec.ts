@@ -254,7 +254,7 @@ describe('paced', () => {
     expect(count).toBe(2);
   });
 
-  it('remembers an origin that is called, however many others are', async () => {
+  it('remembers an origin that is called, even if many others are', async () => {
     respond = ({ url }) => ok(url === URL_A && sent.length === 1 ? { RateLimit: '"x";r=1000;t=50' } : {});
     const fetch = client();
     await all([fetch(URL_A)]);
@@ -267,7 +267,7 @@ describe('paced', () => {
     expect(new Set(times()).size).toBe(1);
   });
 
-  it('waits for the limit of a path whatever the case of its method', async () => {
+  it('waits for the limit of a path regardless of the case of its method', async () => {
     respond = () => ok({ RateLimit: '"x";r=0;t=5' });
     const fetch = client();
     await all([fetch(URL_A, { method: 'get' })]);

@@ -205,14 +205,20 @@ describe.each(variants(Object.entries(nodeRedis)))('a client of %s', (_, version
   });
 
   describe('that holds commands back', () => {
-    it('does not send those later whose callers have given up', async () => {
+    const limit = compile({ algo: 'fixed-window', rate: 100, interval: '1h' });
+
+    async function openByProxy() {
       const server = await startRedis();
       cleanups.push(() => server.stop());
       const proxy = await TcpProxy.start(server);
       cleanups.push(() => proxy.close());
       const own = await openClient(version, proxy.url);
       cleanups.push(() => own.destroy());
-      const limit = compile({ algo: 'fixed-window', rate: 100, interval: '1h' });
+      return { proxy, own };
+    }
+
+    it('does not send those later whose callers have given up', async () => {
+      const { proxy, own } = await openByProxy();
       const [patient, store] = [PATIENCE_MS, 100].map((timeoutMs) => new RedisStore(own, { prefix, timeoutMs }));
       await ask(patient!, limit);
       proxy.hold('all');
@@ -228,13 +234,7 @@ describe.each(variants(Object.entries(nodeRedis)))('a client of %s', (_, version
     });
 
     it('gives time once more to the calls that it has not sent, and to no others', async () => {
-      const server = await startRedis();
-      cleanups.push(() => server.stop());
-      const proxy = await TcpProxy.start(server);
-      cleanups.push(() => proxy.close());
-      const own = await openClient(version, proxy.url);
-      cleanups.push(() => own.destroy());
-      const limit = compile({ algo: 'fixed-window', rate: 100, interval: '1h' });
+      const { proxy, own } = await openByProxy();
       await ask(new RedisStore(own, { prefix, timeoutMs: PATIENCE_MS }), limit);
       const store = new RedisStore(own, { prefix, timeoutMs: 1000 });
       proxy.hold('all');

@@ -21,7 +21,7 @@ import { pairsOf } from '../../redis/reply-error.js';
 import { asStoreError, serverOf } from '../../redis/store-error.js';
 import { horizonOf } from './terms.js';
 
-/** What a home has recorded about the loss of its charges, in microseconds of its clock. `lua/features/regions.lua` writes it. */
+/** The record that a home keeps of the loss of its charges, in microseconds of its clock. `lua/features/regions.lua` writes it. */
 interface HomeDoubt {
   readonly now: number;
   /** When it last lost charges; 0 if never. */
