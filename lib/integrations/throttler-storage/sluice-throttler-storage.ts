@@ -130,7 +130,8 @@ export class SluiceThrottlerStorage implements OnModuleInit, OnModuleDestroy {
       block: Math.max(0, bounded('blockDuration', blockDuration)),
     };
     // Plain JavaScript may pass no name.
-    const name = String(throttlerName);
+    const given: unknown = throttlerName;
+    const name = String(given);
     // Throttler's guard counts a request's throttlers one after the other: only the first of them waits.
     if (this.isClosed || (this.isSilent && this.place === undefined)) return this.here(key, terms, name);
     try {
