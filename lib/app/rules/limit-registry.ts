@@ -279,6 +279,14 @@ export class LimitRegistry {
     return (reading.anywhere ??= this.linked(this.compiler.declared(reading, place), place));
   }
 
+  /** Returns true if a limit of routes needs the interceptor after the guards. */
+  needsInterceptor(limit: string | LimitDefinition, location: string): boolean {
+    // Most limits needn't be compiled for that, as they are once more for each of their places.
+    const place: Declaration = { location, namespace: '', onRoutes: true };
+    const known = typeof limit === 'string' ? undefined : this.written(limit, place).reading.needsInterceptor;
+    return known ?? this.anywhere(limit, location).needsInterceptor;
+  }
+
   private written(limit: LimitDefinition, declaration: Declaration): WrittenLimit {
     // A limit on routes may have options that are not allowed elsewhere.
     const { location, namespace, onRoutes = false } = declaration;

@@ -79,7 +79,7 @@ export class RouteRulesRegistry {
    */
   needInterceptor(): boolean {
     const needsInterceptor = ({ spec, location }: PlacedSpec) =>
-      !isFixed(spec) || this.registry.anywhere(spec, location).needsInterceptor;
+      !isFixed(spec) || this.registry.needsInterceptor(spec, location);
     try {
       this.hasInterceptor =
         this.registry.hasModuleSources ||

@@ -73,8 +73,14 @@ function ownOptions(given: object, rows: OptionRows): Readonly<Record<string, un
 /** Throws for missing and invalid options. */
 export function checkGiven(location: string, given: object, rows: OptionRows): void {
   const values = ownOptions(given, rows);
-  for (const [option, { kind, required }] of listsOf(rows).all) {
-    if (values[option] !== undefined || required === true) checkValue(location, option, values[option], kind);
+  const { names, required } = listsOf(rows);
+  const own = ownRows(rows);
+  // Few options are given, in the order of their rows. A missing one is reported when its row's turn comes.
+  const isComplete = required.every((option) => values[option] !== undefined);
+  for (const option of isComplete ? Object.keys(values) : names) {
+    const row = own[option]!;
+    const value = values[option];
+    if (value !== undefined || row.required === true) checkValue(location, option, value, row.kind);
   }
 }
 
@@ -88,19 +94,28 @@ export function checkTogether(
   rows: OptionRows,
   mayBeElsewhere?: (option: string) => boolean,
 ): void {
-  const options = ownOptions(given, rows);
+  checkRelated(location, ownOptions(given, rows), rows, mayBeElsewhere);
+}
+
+function checkRelated(
+  location: string,
+  options: Readonly<Record<string, unknown>>,
+  rows: OptionRows,
+  mayBeElsewhere?: (option: string) => boolean,
+): void {
   const own = ownRows(rows);
   const valueOf = (option: string) => (options[option] === undefined ? own[option]?.default : options[option]);
-  for (const [option, { excludes = [], needs = {} }] of listsOf(rows).related) {
-    for (const each of valueOf(option) === undefined ? [] : excludes) {
-      const other: Exclusion = typeof each === 'string' ? bare({ option: each }) : bare(each);
+  for (const { option, usual, excludes, needs } of listsOf(rows).related) {
+    const isGiven = options[option] !== undefined;
+    if (!isGiven && usual === undefined) continue;
+    for (const other of excludes) {
       if (!isThat(valueOf(other.option), other)) continue;
       throw new RateLimitConfigError(
         optionMessages.at(location, optionMessages.exclude(option, shown(other), other.expected)),
         { code: 'SLUICE_EXCLUDED_OPTIONS' },
       );
     }
-    for (const [needed, what] of options[option] === undefined ? [] : Object.entries(needs)) {
+    for (const [needed, what] of isGiven ? needs : []) {
       if (valueOf(needed) !== undefined || mayBeElsewhere?.(needed) === true) continue;
       throw new RateLimitConfigError(optionMessages.at(location, optionMessages.needs(option, needed, what)), {
         code: 'SLUICE_MISSING_OPTION',
@@ -125,8 +140,8 @@ export function readOptions<const Rows extends OptionRows>(
   given: object,
   rows: Rows,
 ): ReadOptions<Rows> {
-  checkTogether(location, given, rows);
   const options = ownOptions(given, rows);
+  checkRelated(location, options, rows);
   const read: Record<string, unknown> = {};
   for (const [option, { kind, required, default: usual }] of listsOf(rows).all) {
     const value = options[option] === undefined ? usual : options[option];

@@ -1,4 +1,4 @@
-import { dataOf, listsOf, type OptionRows, ownKind } from './option-row.js';
+import { listsOf, type OptionRows } from './option-row.js';
 import { givenOptions, isObject } from './values.js';
 
 /** An option whose number is most likely meant as seconds, although numbers are milliseconds. */
@@ -31,12 +31,12 @@ export function likelySeconds(given: object, rows: OptionRows, parent = ''): Lik
   const { names, timed } = listsOf(rows);
   const values = givenOptions(given as Record<string, unknown>, names);
   const found: LikelySeconds[] = [];
-  for (const [name, { kind, isLong }] of timed) {
-    const option = parent + name;
+  for (const { option: name, options, isLong } of timed) {
     const value = values[name];
-    const { options } = ownKind(dataOf(kind) ?? kind);
+    if (value === undefined) continue;
+    const option = parent + name;
     if (options !== undefined && isObject(value)) found.push(...likelySeconds(value, options, `${option}.`));
-    else if (isLong !== true) continue;
+    else if (!isLong) continue;
     else if (!Array.isArray(value)) note(found, option, value);
     else for (const [index, item] of value.entries()) note(found, `${option}[${index}]`, item);
   }
