@@ -49,8 +49,13 @@ export type {
   PatternEntry,
 } from './app/config/list-entry.js';
 export { defineLimit, defineLimits } from './app/config/define-limit.js';
-export type { RateLimitErrorCode, RateLimitErrorOptions } from './engine/errors/codes.js';
-export { RateLimitArgumentError, RateLimitConfigError, RateLimitStoreError } from './engine/errors/errors.js';
+export {
+  RateLimitArgumentError,
+  RateLimitConfigError,
+  type RateLimitErrorCode,
+  type RateLimitErrorOptions,
+  RateLimitStoreError,
+} from './engine/errors/errors.js';
 export {
   type RateLimitHealth,
   RateLimitHealthIndicator,

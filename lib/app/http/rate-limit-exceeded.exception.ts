@@ -1,4 +1,4 @@
-import type { RateLimitErrorCode } from '../../engine/errors/codes.js';
+import type { RateLimitErrorCode } from '../../engine/errors/errors.js';
 import { STATUS_CODES } from 'node:http';
 import { HttpException, HttpStatus } from '@nestjs/common';
 import { messages } from '../../engine/errors/messages/general.js';

@@ -1,4 +1,4 @@
-import { keyMessages } from '../../engine/errors/messages/key.js';
+import { keyMessages } from '../../engine/errors/messages/calls.js';
 import { headerIdentity, headerOfKey } from '../../engine/limits/limit-key.js';
 import { headerOf } from '../transports/header-of.js';
 import type { KeyScheme } from './key-scheme.js';

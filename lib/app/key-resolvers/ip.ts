@@ -1,6 +1,6 @@
 import { isIP, isIPv4 } from 'node:net';
 import ipaddr from 'ipaddr.js';
-import { keyMessages } from '../../engine/errors/messages/key.js';
+import { keyMessages } from '../../engine/errors/messages/calls.js';
 import { flatCopy } from '../../engine/util/flat-copy.js';
 import { RecentMap } from '../../engine/util/recent-map.js';
 import type { RequestParts } from '../transports/request-reader.js';

@@ -1,5 +1,5 @@
 import { RateLimitArgumentError } from '../../engine/errors/errors.js';
-import { holdMessages } from '../../engine/errors/messages/hold.js';
+import { holdMessages } from '../../engine/errors/messages/calls.js';
 import { assertActual } from '../../engine/limits/arguments.js';
 import { toCheckResult } from '../../engine/limits/check-result.js';
 import type { CheckEntry } from '../../engine/limits/counter.js';

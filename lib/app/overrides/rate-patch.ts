@@ -2,7 +2,7 @@ import type { Algorithm } from '../../engine/algorithms/algorithm.js';
 import { algorithms } from '../../engine/algorithms/index.js';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
-import { planMessages } from '../../engine/errors/messages/plan.js';
+import { planMessages } from '../../engine/errors/messages/rates.js';
 import type { ExactLimit } from '../config/limit-definition.js';
 import { optionsOf } from '../config/limit-options.js';
 import { secondVersion } from '../../storage/features/options.js';

@@ -5,7 +5,7 @@ import { checkLimit, optionsOf, refusalOf, secondVersionOf } from '../config/lim
 import type { PolicyLimit } from '../config/policy.js';
 import { show } from '../../engine/errors/wording.js';
 import { checkFeatures, secondVersion } from '../../storage/features/options.js';
-import { policyMessages } from '../../engine/errors/messages/policy.js';
+import { policyMessages } from '../../engine/errors/messages/rates.js';
 import { blockTerms } from '../../engine/limits/block-terms.js';
 import { CompiledLimit } from '../../engine/limits/compiled-limit.js';
 import { limitName } from '../../engine/limits/limit-name.js';

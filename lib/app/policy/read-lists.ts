@@ -1,7 +1,6 @@
 import { type ListName, LISTS } from '../config/list-entry.js';
 import type { PolicyListEntry } from '../config/policy.js';
-import { listMessages } from '../../engine/errors/messages/list.js';
-import { policyMessages } from '../../engine/errors/messages/policy.js';
+import { listMessages, policyMessages } from '../../engine/errors/messages/rates.js';
 import { limitName } from '../../engine/limits/limit-name.js';
 import type { JsonSchema } from '../../engine/options/option-row.js';
 import { CAUSE_PATTERN, CAUSE_EXPECTED, isCauseText } from '../overrides/change-options.js';

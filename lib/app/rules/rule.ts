@@ -10,7 +10,7 @@ import type {
 import { type Measure, type MeasuredCost, measuredUnits } from '../config/measured-cost.js';
 import { RateLimitArgumentError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
-import { planMessages } from '../../engine/errors/messages/plan.js';
+import { planMessages } from '../../engine/errors/messages/rates.js';
 import type { RefusalAnswer } from '../http/refusal-answer.js';
 import type { Identify } from '../key-resolvers/key-scheme.js';
 import type { CompiledLimit, MetBy } from '../../engine/limits/compiled-limit.js';

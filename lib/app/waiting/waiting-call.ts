@@ -1,5 +1,5 @@
-import type { RateLimitErrorCode } from '../../engine/errors/codes.js';
-import { listMessages } from '../../engine/errors/messages/list.js';
+import type { RateLimitErrorCode } from '../../engine/errors/errors.js';
+import { listMessages } from '../../engine/errors/messages/rates.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import type { CheckEntry } from '../../engine/limits/counter.js';
 import { toDecision } from '../../storage/stores/store-decision.js';

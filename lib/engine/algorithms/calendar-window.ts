@@ -1,6 +1,6 @@
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
-import { planMessages } from '../errors/messages/plan.js';
+import { planMessages } from '../errors/messages/rates.js';
 import type { Algorithm, WindowCount } from './algorithm.js';
 import { readOptions, type ReadOptions } from '../options/check-options.js';
 import { time, words } from '../options/kinds.js';

@@ -1,5 +1,5 @@
 import { RateLimitArgumentError } from '../errors/errors.js';
-import { holdMessages } from '../errors/messages/hold.js';
+import { holdMessages } from '../errors/messages/calls.js';
 
 /** The decimal places of a micro-unit. */
 const DIGITS = 6;

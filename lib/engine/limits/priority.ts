@@ -1,5 +1,5 @@
 import { RateLimitArgumentError } from '../errors/errors.js';
-import { priorityMessages } from '../errors/messages/priority.js';
+import { priorityMessages } from '../errors/messages/calls.js';
 
 /** The importance of a request. */
 export type Priority = 'critical' | 'default' | 'sheddable';

@@ -1,6 +1,6 @@
 import { RateLimitConfigError } from '../errors/errors.js';
 import { optionMessages } from '../errors/messages/options.js';
-import { editsBetween } from '../util/nearest.js';
+import { editsBetween } from '../errors/wording.js';
 
 /**
  * Throws `RateLimitConfigError` if an instance of the app has a member whose name is almost that of an optional one, and lacks that one.

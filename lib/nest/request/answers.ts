@@ -6,9 +6,8 @@ import {
   Injectable,
   ServiceUnavailableException,
 } from '@nestjs/common';
-import { Attempts } from '../../engine/errors/attempts.js';
+import { Attempts, logger } from '../../engine/errors/logger.js';
 import { RateLimitStoreError } from '../../engine/errors/errors.js';
-import { logger } from '../../engine/errors/logger.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { isRefusal } from '../../engine/limits/check-result.js';
 import { isPromise } from '../../engine/util/awaitable.js';

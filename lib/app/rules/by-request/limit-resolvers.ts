@@ -4,7 +4,7 @@ import type { LimitResolver } from '../../config/limits-by-request.js';
 import type { RateLimitSettings } from '../../config/settings.js';
 import { RATE_LIMIT_SETTINGS } from '../../config/tokens.js';
 import { RateLimitConfigError } from '../../../engine/errors/errors.js';
-import { byRequestMessages } from '../../../engine/errors/messages/by-request.js';
+import { byRequestMessages } from '../../../engine/errors/messages/app-code.js';
 import { messages } from '../../../engine/errors/messages/general.js';
 import { refuseMisspelt } from '../../../engine/options/misspelt-members.js';
 import { Instances } from '../../../engine/util/instances.js';

@@ -2,7 +2,7 @@ import type { ExecutionContext } from '@nestjs/common';
 import type { ExactLimit, LimitDefinition } from '../../config/limit-definition.js';
 import type { RateFunction } from '../../config/limits-by-request.js';
 import { RateLimitConfigError } from '../../../engine/errors/errors.js';
-import { byRequestMessages } from '../../../engine/errors/messages/by-request.js';
+import { byRequestMessages } from '../../../engine/errors/messages/app-code.js';
 import { messages } from '../../../engine/errors/messages/general.js';
 import { isCallable } from '../../../engine/util/objects.js';
 import { RecentMap } from '../../../engine/util/recent-map.js';

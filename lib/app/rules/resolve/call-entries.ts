@@ -1,5 +1,5 @@
 import { RateLimitArgumentError } from '../../../engine/errors/errors.js';
-import { withinMessages } from '../../../engine/errors/messages/within.js';
+import { withinMessages } from '../../../engine/errors/messages/calls.js';
 import { assertKey } from '../../../engine/limits/arguments.js';
 import type { Asked } from '../../../engine/limits/consume-options.js';
 import { type CheckEntry, counterId } from '../../../engine/limits/counter.js';

@@ -9,7 +9,7 @@ import type { CompiledLimit } from '../../../engine/limits/compiled-limit.js';
 import { assertPriority, type Priority } from '../../../engine/limits/priority.js';
 import type { RequestParts } from '../../transports/request-reader.js';
 import { andThen, type Awaitable, isPromise } from '../../../engine/util/awaitable.js';
-import { reasonOf } from '../../../engine/util/reason-of.js';
+import { reasonOf } from '../../../engine/errors/reasons.js';
 import type { Rule } from '../rule.js';
 import { identityOfKey, identityWithoutKey } from './identity.js';
 import { isMadeOfNothing, routeText, warnOfKeyOfNothing } from './missing-key-warning.js';
