@@ -6,7 +6,7 @@ import { planMessages } from '../../engine/errors/messages/rates.js';
 import type { ExactLimit } from '../config/limit-definition.js';
 import { optionsOf } from '../config/limit-options.js';
 import { secondVersion } from '../../storage/features/options.js';
-import { refuseForeignOptions } from '../../engine/limits/limit-refusals.js';
+import { refuseForeignOptions } from '../../engine/limits/limit-terms.js';
 import { ownRows } from '../../engine/options/option-row.js';
 import { isObject } from '../../engine/options/values.js';
 import type { RatePatch } from './override.js';

@@ -5,7 +5,7 @@ import { RateLimitConfigError } from '../../../engine/errors/errors.js';
 import { byRequestMessages } from '../../../engine/errors/messages/app-code.js';
 import { messages } from '../../../engine/errors/messages/general.js';
 import { isCallable } from '../../../engine/util/objects.js';
-import { RecentMap } from '../../../engine/util/recent-map.js';
+import { RecentMap } from '../../../engine/util/bounded-maps.js';
 import type { Declaration } from '../declaration.js';
 import type { Rule } from '../rule.js';
 import type { Selection } from './limit-source.js';
