@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
-import type { LimitKey } from '../../engine/limits/limit-key.js';
+import type { LimitKey } from '../../engine/limits/identity.js';
 import { givenOptions } from '../../engine/options/values.js';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';

@@ -1,7 +1,7 @@
 import type { Algorithm } from '../../engine/algorithms/algorithm.js';
 import { type AlgorithmOptions, algorithms } from '../../engine/algorithms/index.js';
 import { CompiledLimit, type LimitPlace, type LimitSettings } from '../../engine/limits/compiled-limit.js';
-import type { LikelySeconds } from '../../engine/options/likely-seconds.js';
+import type { LikelySeconds } from '../../engine/options/check-options.js';
 import { Rule, type RuleSettings } from './rule.js';
 
 /** Limits with equal options and settings, regardless of the place of their declaration. */

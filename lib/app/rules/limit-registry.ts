@@ -6,7 +6,7 @@ import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { logger, OnceLogger } from '../../engine/errors/logger.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { optionMessages } from '../../engine/errors/messages/options.js';
-import { type LikelySeconds, likelySeconds } from '../../engine/options/likely-seconds.js';
+import { type LikelySeconds, likelySeconds } from '../../engine/options/check-options.js';
 import type { LimitDefinition } from '../config/limit-definition.js';
 import { ownerOfOption } from '../config/option-owner.js';
 import type { Policy, PolicyLimit } from '../config/policy.js';

@@ -2,7 +2,7 @@ import { HttpStatus, Injectable } from '@nestjs/common';
 import { declaredOn, lineageOf } from './declared-metadata.js';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
-import { withinMessages } from '../../engine/errors/messages/within.js';
+import { withinMessages } from '../../engine/errors/messages/calls.js';
 import type { LimitSpec } from '../config/limits-by-request.js';
 import { overloadStatus } from '../http/refusal-answer.js';
 import { bindsOtherGuard } from './bound-guards.js';
