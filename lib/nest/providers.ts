@@ -1,6 +1,5 @@
 import type { Provider } from '@nestjs/common';
-import { Explainer } from './explain/explainer.js';
-import { LimitsInQuestion } from './explain/limits-in-question.js';
+import { Explanations } from './explain/explanations.js';
 import { Answers } from './request/answers.js';
 import { Completions } from './request/completions.js';
 import { DeniedAddresses } from './request/denied-addresses.js';
@@ -109,8 +108,7 @@ export const requestProviders: readonly Provider[] = [
   Completions,
   RequestLimiter,
   RejectedRequests,
-  LimitsInQuestion,
-  Explainer,
+  Explanations,
   ThrownRefusals,
   ThrownRefusalsFilter,
   RateLimitGuard,

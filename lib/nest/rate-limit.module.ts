@@ -52,7 +52,7 @@ import { isBelowSecond } from '../engine/options/check-options.js';
 import type { Policies } from '../app/policy/policies.js';
 import { Overrides } from '../app/overrides/overrides.js';
 import { DecisionStream } from '../storage/telemetry/decision-stream.js';
-import { Explainer } from './explain/explainer.js';
+import { Explanations } from './explain/explanations.js';
 import { DeniedAddresses } from './request/denied-addresses.js';
 import { RejectedRequests } from './request/rejected-requests.js';
 import { RequestLimiter } from './request/request-limiter.js';
@@ -115,7 +115,7 @@ const exported: (Type | string | symbol)[] = [
   DecisionStream,
   DeniedAddresses,
   Overrides,
-  Explainer,
+  Explanations,
   RouteRulesRegistry,
   HandlerClasses,
   // Used by services of other entry points.
