@@ -169,7 +169,9 @@ describe('deny, allow and unlist', () => {
     expect((await app.service.listEntries({ ip: '203.0.113.7' })).entries).toMatchObject([{ list: 'deny', by: 'eva' }]);
     expect(await done('allow', '203.0.113.0/24')).toMatchObject({ before: { list: 'deny' }, after: { list: 'allow' } });
     const { stdout } = await runHere(['unlist', '203.0.113.0/24', ...place]);
-    expect(stdout).toBe('203.0.113.0/24, all limits\n\nbefore  allow, change 2\nafter   on no list by a change\n');
+    expect(stdout).toBe(
+      '203.0.113.0/24, all limits\n\nbefore  allow, change 2\nafter   in no list that was changed at run time\n',
+    );
     expect((await app.service.listEntries({ ip: '203.0.113.7' })).entries).toEqual([]);
   });
 
