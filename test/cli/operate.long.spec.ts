@@ -336,7 +336,11 @@ it.each<[string, string[], string]>([
     ['deny', '10.0.0.1/8', '--redis', 'redis://h'],
     "nestjs-sluice deny: <who>: expected the network '10.0.0.0/8' or the address '10.0.0.1', received '10.0.0.1/8'",
   ],
-  ['a definition for lists', ['deny', KEY], "--limit: the option is only for limits that are defined: here '--name'"],
+  [
+    'a definition for lists',
+    ['deny', KEY],
+    "--limit: the option is only for other commands: here, name the limit with '--name'",
+  ],
 ])('a command refuses %s', async (_, args, message) => {
   const { code, stdout, stderr } = await runHere([...args, ...(args.includes('--redis') ? [] : [...place, ...ofApi])]);
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' });

@@ -37,7 +37,7 @@ const FOR: CommandOption = {
   value: '<time>',
   help: "How long, at most 1 year (default: until you remove it with 'unlist')",
 };
-const NAMED = "limits that are defined: here, name the limit with '--name'";
+const NAMED = "other commands: here, name the limit with '--name'";
 const options = (time: CommandOption): CommandOptions => ({
   name: { value: '<limit>', help: 'The name of the limit in the app (default: all limits)' },
   for: time,
