@@ -7,7 +7,7 @@ import { entryOf } from '../../app/overrides/lists/listed.js';
 import { type ListForm, readForm } from '../../app/overrides/lists/list-form.js';
 import type { OverrideRecord } from '../../app/overrides/override-record.js';
 import { printable, printableJson } from '../../engine/util/printable.js';
-import { withoutSecrets } from '../../engine/util/without-secrets.js';
+import { withoutSecrets } from '../../engine/errors/reasons.js';
 import { changesRedisOf, type Places, placesOf, type StartedApp } from '../app/started-app.js';
 import { argumentsOf, causeOf, OPERATION_OPTIONS, timeOf, withApp } from '../app/operation.js';
 import { recordReport, storedOverride, valueText } from '../app/stored-overrides.js';

@@ -1,6 +1,5 @@
 import { rmSync, writeFileSync } from 'node:fs';
-import { cliMessages } from '../../engine/errors/messages/cli.js';
-import { migrateMessages } from '../../engine/errors/messages/migrate.js';
+import { cliMessages, migrateMessages } from '../../engine/errors/messages/cli.js';
 import { VERSION } from '../../storage/telemetry/version.js';
 import { printable } from '../../engine/util/printable.js';
 import { type Command, InputError, type Terminal, UsageError } from '../command.js';

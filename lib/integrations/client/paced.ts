@@ -1,6 +1,5 @@
-import { rateLimitFields } from '../../engine/limit-headers/rate-limit-fields.js';
-import { retryAfterMs } from '../../engine/limit-headers/reset-time.js';
-import { xRateLimitFields } from '../../engine/limit-headers/x-rate-limit.js';
+import { rateLimitFields, xRateLimitFields } from '../../engine/limit-headers/rate-limit-fields.js';
+import { retryAfterMs } from '../../engine/limit-headers/field-values.js';
 import { type Call, keep, Origin, type Report } from './origin.js';
 
 /** The options of `paced`. */

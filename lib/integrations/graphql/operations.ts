@@ -17,7 +17,7 @@ import { boundGuards } from '../../app/rules/bound-guards.js';
 import type { RouteRulesRegistry } from '../../app/rules/route-rules-registry.js';
 import { RouteRules } from '../../app/rules/route-rules.js';
 import { callOf } from '../../app/transports/read-request.js';
-import { reasonOf } from '../../engine/util/reason-of.js';
+import { reasonOf } from '../../engine/errors/reasons.js';
 import type { OperationResult, QueryCosts } from './cost/query-costs.js';
 import { callArguments, infoOf, rootFieldsOf, sourceOf } from './field-calls.js';
 import type { JointCheck } from './joint-check.js';

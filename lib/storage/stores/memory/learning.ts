@@ -1,6 +1,6 @@
 import { issuesTickets } from '../../../engine/algorithms/algorithm.js';
 import type { Lesson } from '../lesson.js';
-import { BoundedMap, Kept } from '../../../engine/util/bounded-map.js';
+import { BoundedMap, Kept } from '../../../engine/util/bounded-maps.js';
 import type { View } from './counter-view.js';
 import { blockFor } from './block.js';
 
