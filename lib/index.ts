@@ -2,29 +2,27 @@
  * Rate limiting for NestJS.
  * @module nestjs-sluice
  */
-export type { WindowCount } from './engine/algorithms/algorithm.js';
+export type { LeaseEnd, WindowCount } from './engine/algorithms/algorithm.js';
 export type { BudgetOptions } from './engine/algorithms/budget.js';
 export type { CalendarOptions, CalendarWindowOptions } from './engine/algorithms/calendar-window.js';
 export type { Anchor, AnchorOption } from './engine/algorithms/anchor.js';
-export type { AnchoredPeriod } from './engine/algorithms/anchored-calendar.js';
-export type { Period } from './engine/algorithms/calendar.js';
+export type { AnchoredPeriod, Period } from './engine/algorithms/calendar.js';
 export type { AdaptiveOptions, AdaptiveShares } from './engine/algorithms/adaptive-options.js';
-export type { LeaseEnd } from './engine/algorithms/algorithm.js';
 export type { ConcurrencyOptions } from './engine/algorithms/concurrency.js';
 export type { FixedWindowOptions } from './engine/algorithms/fixed-window.js';
 export type { GcraOptions } from './engine/algorithms/gcra.js';
 export type { PlanOptions } from './engine/algorithms/plan/options.js';
-export type { HoldOptions, OnLapse } from './engine/algorithms/hold-options.js';
+export type { HoldOptions, OnLapse } from './engine/algorithms/common-options.js';
 export type { AlgorithmName, AlgorithmOptions } from './engine/algorithms/index.js';
 export type { LeakyBucketOptions } from './engine/algorithms/leaky-bucket.js';
-export type { OnStoreError, StoreErrorPolicy, UnansweredCheck } from './engine/limits/limit-settings.js';
-export type { Size } from './engine/options/sizes.js';
+export type { LimitMode, OnStoreError, StoreErrorPolicy, UnansweredCheck } from './engine/limits/limit-settings.js';
+export type { Size } from './engine/options/kinds.js';
 export type { Duration } from './engine/options/values.js';
 export { eur, gbp, money, usd } from './engine/limits/money.js';
 export type { SlidingLogOptions } from './engine/algorithms/sliding-log.js';
 export type { SlidingWindowOptions } from './engine/algorithms/sliding-window.js';
 export type { TokenBucketOptions } from './engine/algorithms/token-bucket.js';
-export type { WarmingBucketOptions, WarmingLimitOptions, WarmUpOptions } from './engine/algorithms/warm-up/options.js';
+export type { WarmingBucketOptions, WarmingLimitOptions, WarmUpOptions } from './engine/algorithms/warm-up/ramp.js';
 export { getLimiterToken } from './app/config/limiter-tokens.js';
 export { InjectLimiter } from './nest/decorators/inject-limiter.decorator.js';
 export { Limited } from './nest/methods/limited.decorator.js';
@@ -49,8 +47,13 @@ export type {
   PatternEntry,
 } from './app/config/list-entry.js';
 export { defineLimit, defineLimits } from './app/config/define-limit.js';
-export type { RateLimitErrorCode, RateLimitErrorOptions } from './engine/errors/codes.js';
-export { RateLimitArgumentError, RateLimitConfigError, RateLimitStoreError } from './engine/errors/errors.js';
+export {
+  RateLimitArgumentError,
+  RateLimitConfigError,
+  type RateLimitErrorCode,
+  type RateLimitErrorOptions,
+  RateLimitStoreError,
+} from './engine/errors/errors.js';
 export {
   type RateLimitHealth,
   RateLimitHealthIndicator,
@@ -76,9 +79,14 @@ export type {
   DecisionObserver,
   ObservedDecision,
 } from './app/hooks/decision-hook.js';
-export { headerIdentity } from './engine/limits/limit-key.js';
+export {
+  headerIdentity,
+  type KeyFunction,
+  type KeyResolver,
+  type LimitKey,
+  type ResolvedKey,
+} from './engine/limits/identity.js';
 export { ipIdentity } from './app/key-resolvers/ip.js';
-export type { KeyFunction, KeyResolver, LimitKey, ResolvedKey } from './engine/limits/limit-key.js';
 export type {
   CommonLimitOptions,
   Count,
@@ -169,7 +177,6 @@ export type {
   ListPageOptions,
   UnlistOptions,
 } from './app/overrides/lists/list.js';
-export type { LimitMode } from './engine/limits/limit-settings.js';
 export type {
   ChangedMode,
   ChangedRate,
@@ -213,7 +220,7 @@ export type {
   WithinOptions,
 } from './engine/limits/consume-options.js';
 export type { CheckResult, Decision } from './engine/limits/decision.js';
-export type { Priority } from './engine/limits/priority.js';
+export type { Priority } from './engine/limits/arguments.js';
 export type { AnchorFunction } from './storage/features/anchors/anchors.js';
 export type { ReservedShares, ReservingLimitOptions } from './storage/features/priorities/options.js';
 export type { BorrowingOptions, LendingLimitOptions } from './storage/features/borrowing/terms.js';
@@ -221,8 +228,7 @@ export type { CandidateLimitOptions, CandidateOptions, CandidatePatch } from './
 export type { SharedLimitOptions, ShareOptions } from './storage/features/shares/options.js';
 export type { PrefetchLimitOptions, PrefetchOptions } from './storage/features/prefetch/terms.js';
 export type { HeldNow } from './engine/limits/estimates.js';
-export type { RecentUsage } from './engine/limits/recent-usage.js';
-export type { RegionHolding } from './engine/limits/region-holding.js';
+export type { RecentUsage, RegionHolding } from './engine/limits/key-reports.js';
 export type { UsageOptions, UsageTerms } from './storage/features/usage/terms.js';
 export type { RecordedLimitOptions } from './storage/features/usage/usage.js';
 export type { KeyDays, NamedUnits, TimeRange } from './storage/features/usage/range.js';

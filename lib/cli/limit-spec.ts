@@ -2,7 +2,7 @@ import ms from 'ms';
 import { algorithms } from '../engine/algorithms/index.js';
 import { cliMessages } from '../engine/errors/messages/cli.js';
 import { show } from '../engine/errors/wording.js';
-import { limitName } from '../engine/limits/limit-name.js';
+import { limitName } from '../engine/limits/limit-settings.js';
 import { dataOf, type OptionRow, requiredOf } from '../engine/options/option-row.js';
 import { algorithmOptions } from '../app/rules/common-options.js';
 import { blockTerms } from '../engine/limits/block-terms.js';

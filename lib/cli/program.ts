@@ -2,7 +2,7 @@ import { cliMessages } from '../engine/errors/messages/cli.js';
 import { RateLimitArgumentError, RateLimitConfigError } from '../engine/errors/errors.js';
 import { VERSION } from '../storage/telemetry/version.js';
 import { type Command, helpOf, helpRows, InputError, readArguments, type Terminal, UsageError } from './command.js';
-import { withoutSecrets, withoutSecretsIn } from '../engine/util/without-secrets.js';
+import { withoutSecrets, withoutSecretsIn } from '../engine/errors/reasons.js';
 import { printable } from '../engine/util/printable.js';
 
 /** A command that is loaded only when it is used. */

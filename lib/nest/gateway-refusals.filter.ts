@@ -13,7 +13,7 @@ import { ThrownRefusals } from './request/thrown-refusals.js';
 import { isGateway } from '../app/rules/route-names.js';
 import { FILTERS, OWN_FILTER } from '../app/transports/ws.reader.js';
 import { bindForApp } from './bind-for-app.js';
-import { rethrow } from '../engine/util/reason-of.js';
+import { rethrow } from '../engine/errors/reasons.js';
 
 /** Sends rejections that the app's own code throws to clients of gateways, in the form of the guard's rejections. */
 @SetMetadata(OWN_FILTER, true)

@@ -19,7 +19,7 @@ import type { LeasedCheckResult } from '../app/limiter/lease.js';
 import { ReservedCheck } from '../app/limiter/reserved-check.js';
 import { WaitQueues } from '../app/waiting/wait-queues.js';
 import { RateLimitArgumentError, RateLimitConfigError } from '../engine/errors/errors.js';
-import { byRequestMessages } from '../engine/errors/messages/by-request.js';
+import { byRequestMessages } from '../engine/errors/messages/app-code.js';
 import { messages } from '../engine/errors/messages/general.js';
 import { RATE_LIMIT_STORE } from '../app/config/tokens.js';
 import type { ChangeCause } from '../app/overrides/change-cause.js';

@@ -34,7 +34,7 @@ import type { Policy } from '../app/config/policy.js';
 import type { RateLimitSettings } from '../app/config/settings.js';
 import { POLICY_SETTINGS, RATE_LIMIT_POLICY, RATE_LIMIT_SETTINGS } from '../app/config/tokens.js';
 import { RateLimitConfigError } from '../engine/errors/errors.js';
-import { policyMessages } from '../engine/errors/messages/policy.js';
+import { policyMessages } from '../engine/errors/messages/rates.js';
 import { Policies } from '../app/policy/policies.js';
 import { type PolicySettings, readPolicySettings } from '../app/policy/policy-settings.js';
 import { showProblem } from '../app/policy/problems.js';

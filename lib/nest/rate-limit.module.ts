@@ -47,7 +47,7 @@ import {
 } from '../app/config/tokens.js';
 import { MODULE_OPTIONS } from '../app/config/module-option-names.js';
 import { type RateLimitSettings, readSettings } from '../app/config/settings.js';
-import { isBelowSecond } from '../engine/options/likely-seconds.js';
+import { isBelowSecond } from '../engine/options/check-options.js';
 import { Policies } from '../app/policy/policies.js';
 import { Overrides } from '../app/overrides/overrides.js';
 import { DecisionStream } from '../storage/telemetry/decision-stream.js';

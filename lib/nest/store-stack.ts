@@ -17,7 +17,7 @@ import { MemoryStore } from '../storage/stores/memory/memory.store.js';
 import { givenBackChannel } from '../storage/stores/redis/keys.js';
 import { RedisStore } from '../storage/stores/redis/redis.store.js';
 import type { Store, StoreDecision } from '../storage/stores/store.js';
-import type { FirstUse } from '../engine/util/first-use.js';
+import type { FirstUse } from '../engine/limits/limit-feature.js';
 import type { CompiledLimit } from '../engine/limits/compiled-limit.js';
 import type { DecisionStream } from '../storage/telemetry/decision-stream.js';
 import { ObservedStore } from '../storage/telemetry/observed.store.js';

@@ -12,9 +12,7 @@ import {
 import { RateLimitConfigError } from '../engine/errors/errors.js';
 import { moduleLogger } from '../engine/errors/logger.js';
 import { messages } from '../engine/errors/messages/general.js';
-import { redisMessages } from '../engine/errors/messages/redis.js';
-import { regionMessages } from '../engine/errors/messages/regions.js';
-import { replicaMessages } from '../engine/errors/messages/replica.js';
+import { redisMessages, regionMessages, replicaMessages } from '../engine/errors/messages/redis.js';
 import type { HomePlace } from '../storage/features/feature.js';
 import { readConfiguredLists } from '../app/overrides/lists/list-options.js';
 import { Lists } from '../app/overrides/lists/lists.js';

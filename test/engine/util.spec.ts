@@ -1,9 +1,8 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
-import { nearest } from '../../lib/engine/util/nearest.js';
+import { nearest } from '../../lib/engine/errors/wording.js';
 import { ProcessMeter } from '../../lib/engine/util/process-meter.js';
-import { ValueCache } from '../../lib/engine/util/value-cache.js';
-import { flatCopy } from '../../lib/engine/util/flat-copy.js';
-import { withoutSecrets, withoutSecretsIn } from '../../lib/engine/util/without-secrets.js';
+import { flatCopy, ValueCache } from '../../lib/engine/util/bounded-maps.js';
+import { withoutSecrets, withoutSecretsIn } from '../../lib/engine/errors/reasons.js';
 
 describe('the name that was meant', () => {
   it.each([

@@ -23,7 +23,7 @@ const ENTRY_POINT = 'index.ts';
 const PAGE = join('console', 'page', sep);
 const PAGE_MAY_KNOW = join('console', 'api.ts');
 /** How figures, identities and incidents are written: code that the page shares with the program and with alerts. */
-const PAGE_MAY_RUN = ['engine/util/figures.ts', 'engine/util/legible.ts', 'console/incident-text.ts'];
+const PAGE_MAY_RUN = ['engine/util/figures.ts', 'console/incident-text.ts'];
 
 /** The bundler of the console's page takes it as a text. */
 const isPicture = (file: string): boolean => file.endsWith('.svg') && existsSync(join(ROOT, file));

@@ -3,9 +3,9 @@ import type { Duration } from '../../engine/options/values.js';
 import type { CommonFeatureOptions } from '../../storage/features/index.js';
 import type { DecisionHooksOptions } from '../hooks/decision-hook.js';
 import type { RefusalBody, RefusalMessage, RefusalOption } from '../http/refusal-answer.js';
-import type { LimitKey } from '../../engine/limits/limit-key.js';
+import type { LimitKey } from '../../engine/limits/identity.js';
 import type { OnStoreError } from '../../engine/limits/limit-settings.js';
-import type { Priority } from '../../engine/limits/priority.js';
+import type { Priority } from '../../engine/limits/arguments.js';
 import type { MeasuredCost } from './measured-cost.js';
 
 /** How a request without a key for the limit is handled. */

@@ -1,5 +1,5 @@
 import { BLOCK_EXPECTED, isStepwise, MAX_STEPS } from '../../engine/limits/block-terms.js';
-import { limitName } from '../../engine/limits/limit-name.js';
+import { limitName } from '../../engine/limits/limit-settings.js';
 import { flag, time, times, whole } from '../../engine/options/kinds.js';
 import type { Able, OptionRows } from '../../engine/options/option-row.js';
 

@@ -1,7 +1,7 @@
 import type { AlgorithmName, OptionsOf } from '../../engine/algorithms/index.js';
 import type { CommonFeatureOptions, WithFeatures } from '../../storage/features/index.js';
 import type { DecisionHooksOptions } from '../hooks/decision-hook.js';
-import type { LimitKey } from '../../engine/limits/limit-key.js';
+import type { LimitKey } from '../../engine/limits/identity.js';
 import type { CommonLimitOptions } from './common-limit-options.js';
 
 /**

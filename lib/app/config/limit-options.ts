@@ -8,8 +8,8 @@ import { featureRows, secondVersion } from '../../storage/features/options.js';
 import { HOOK_EXPECTED } from '../hooks/decision-hook.js';
 import { MAX_STATUS, MIN_STATUS, REFUSAL_EXPECTED } from '../http/refusal-answer.js';
 import { keyText } from '../key-resolvers/key-option.js';
-import { LIMIT_MODES, NEAR_LIMIT, STORE_ERROR_POLICIES } from '../../engine/limits/limit-settings.js';
-import { PRIORITIES } from '../../engine/limits/priority.js';
+import { LIMIT_MODES, limitName, NEAR_LIMIT, STORE_ERROR_POLICIES } from '../../engine/limits/limit-settings.js';
+import { PRIORITIES } from '../../engine/limits/arguments.js';
 import {
   callable,
   callableOrClass,
@@ -35,8 +35,7 @@ import { costKind, readMeasure } from './measured-cost.js';
 import { isModuleOption } from './module-option-names.js';
 import { featureOptions } from './feature-options.js';
 import { isCallable } from '../../engine/util/objects.js';
-import { limitName } from '../../engine/limits/limit-name.js';
-import { unitName } from '../../engine/limits/unit-name.js';
+import { unitName } from '../../engine/limits/money.js';
 
 /** The options that a limit of any algorithm accepts. */
 export type AllCommonOptions = CommonLimitOptions & FeatureOptions;
@@ -133,7 +132,7 @@ const coreOptions = {
     usual: 'by key',
   },
   onStoreError: {
-    kind: orFunction(words(STORE_ERROR_POLICIES), 'a function that gives one'),
+    kind: orFunction(words(STORE_ERROR_POLICIES), 'a function that returns one'),
     text: 'What happens while the store fails.',
     usual: "the module's",
     inDefaults: true,

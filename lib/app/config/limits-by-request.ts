@@ -1,6 +1,6 @@
 import type { ExecutionContext, Type } from '@nestjs/common';
 import type { AlgorithmName } from '../../engine/algorithms/index.js';
-import type { ResolvedKey } from '../../engine/limits/limit-key.js';
+import type { ResolvedKey } from '../../engine/limits/identity.js';
 import type { Duration } from '../../engine/options/values.js';
 import type { ExactLimit, LimitOf } from './limit-definition.js';
 

@@ -2,9 +2,8 @@ import type { Algorithm } from '../../engine/algorithms/algorithm.js';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { readOptions } from '../../engine/options/check-options.js';
-import { object, orFunction, time, whole, words } from '../../engine/options/kinds.js';
+import { object, orFunction, type Size, size, time, whole, words } from '../../engine/options/kinds.js';
 import type { OptionKind, OptionRows } from '../../engine/options/option-row.js';
-import { type Size, size } from '../../engine/options/sizes.js';
 import { type Duration, isObject } from '../../engine/options/values.js';
 import { algorithms } from '../../engine/algorithms/index.js';
 

@@ -1,4 +1,4 @@
-import { regionMessages } from '../../engine/errors/messages/regions.js';
+import { regionMessages } from '../../engine/errors/messages/redis.js';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { refuseUnknown } from '../../engine/options/check-options.js';
 import { givenOptions, isObject } from '../../engine/options/values.js';

@@ -3,7 +3,7 @@ import { redisMessages } from '../../engine/errors/messages/redis.js';
 import { isClient } from '../../storage/redis/client.js';
 import { isClusterConnection, refusalOf } from '../../storage/redis/given-connection.js';
 import { isRecord } from './option-checks.js';
-import { withoutSecrets } from '../../engine/util/without-secrets.js';
+import { withoutSecrets } from '../../engine/errors/reasons.js';
 
 /** The ioredis options that tell where Redis is. At least one of them is required. */
 const CONNECTION_OPTIONS = ['host', 'port', 'path', 'sentinels', 'Connector', 'db', 'username', 'password', 'tls'];

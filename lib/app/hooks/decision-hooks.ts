@@ -1,10 +1,9 @@
 import { type ExecutionContext, Injectable, type Type } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
-import { Attempts } from '../../engine/errors/attempts.js';
+import { Attempts, logger } from '../../engine/errors/logger.js';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
-import { logger } from '../../engine/errors/logger.js';
 import { messages } from '../../engine/errors/messages/general.js';
-import { hookMessages } from '../../engine/errors/messages/hook.js';
+import { hookMessages } from '../../engine/errors/messages/app-code.js';
 import type { CheckEntry } from '../../engine/limits/counter.js';
 import { ownIdentity, shownIdentity } from '../../engine/limits/hierarchy.js';
 import { toDecision } from '../../storage/stores/store-decision.js';

@@ -1,10 +1,9 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
-import type { CheckResult, Decision } from '../../engine/limits/decision.js';
+import type { CheckedLimit, CheckResult, Decision } from '../../engine/limits/decision.js';
 import { isPromise } from '../../engine/util/awaitable.js';
 import type { ExecutionContext } from '@nestjs/common';
-import type { CheckedLimit } from '../../engine/limits/check-result.js';
 import type { LimitInfo } from './limit-info.js';
 
 /**

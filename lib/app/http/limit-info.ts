@@ -1,4 +1,4 @@
-import type { CheckedLimit } from '../../engine/limits/check-result.js';
+import type { CheckedLimit } from '../../engine/limits/decision.js';
 import { type Duration, milliseconds } from '../../engine/options/values.js';
 import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
 

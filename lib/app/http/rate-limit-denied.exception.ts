@@ -1,6 +1,6 @@
-import type { RateLimitErrorCode } from '../../engine/errors/codes.js';
+import type { RateLimitErrorCode } from '../../engine/errors/errors.js';
 import { HttpException, HttpStatus } from '@nestjs/common';
-import { listMessages } from '../../engine/errors/messages/list.js';
+import { listMessages } from '../../engine/errors/messages/rates.js';
 import { messages } from '../../engine/errors/messages/general.js';
 
 /** The HTTP statuses of requests that a list denies. */

@@ -1,9 +1,8 @@
-import type { RateLimitErrorCode } from '../../engine/errors/codes.js';
+import type { RateLimitErrorCode } from '../../engine/errors/errors.js';
 import { STATUS_CODES } from 'node:http';
 import { HttpException, HttpStatus } from '@nestjs/common';
 import { messages } from '../../engine/errors/messages/general.js';
-import { isHidden } from '../../engine/limits/hidden-decisions.js';
-import type { CheckResult } from '../../engine/limits/decision.js';
+import { type CheckResult, isHidden } from '../../engine/limits/decision.js';
 
 // Kept separate from the exceptions, since apps log and compare those.
 const answered = new WeakSet<object>();

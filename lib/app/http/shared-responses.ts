@@ -1,6 +1,11 @@
 import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
-import { type CheckedLimit, toCheckResult, tighter } from '../../engine/limits/check-result.js';
-import type { CheckResult, Decision } from '../../engine/limits/decision.js';
+import {
+  type CheckedLimit,
+  type CheckResult,
+  type Decision,
+  tighter,
+  toCheckResult,
+} from '../../engine/limits/decision.js';
 
 /** The decisions of each limit on the calls that share a response. */
 const decided = new WeakMap<object, Map<CompiledLimit, Decision>>();

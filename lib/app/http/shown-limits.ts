@@ -1,5 +1,4 @@
-import { type CheckedLimit, toCheckResult } from '../../engine/limits/check-result.js';
-import type { CheckResult } from '../../engine/limits/decision.js';
+import { type CheckedLimit, type CheckResult, toCheckResult } from '../../engine/limits/decision.js';
 
 /** The part of a check that clients may see: the limits that aren't hidden, and their decisions. */
 export interface ShownResult {

@@ -1,5 +1,5 @@
 import type { Type } from '@nestjs/common';
-import type { KeyFunction, KeyResolver } from '../../engine/limits/limit-key.js';
+import type { KeyFunction, KeyResolver } from '../../engine/limits/identity.js';
 import { isClassWith } from '../../engine/util/instances.js';
 import type { KeyScheme } from './key-scheme.js';
 

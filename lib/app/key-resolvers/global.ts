@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { keyMessages } from '../../engine/errors/messages/key.js';
+import { keyMessages } from '../../engine/errors/messages/calls.js';
 import type { KeyScheme } from './key-scheme.js';
 
 /** The prefixes of the built-in keys. */

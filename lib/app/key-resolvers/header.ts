@@ -1,5 +1,5 @@
-import { keyMessages } from '../../engine/errors/messages/key.js';
-import { headerIdentity, headerOfKey } from '../../engine/limits/limit-key.js';
+import { keyMessages } from '../../engine/errors/messages/calls.js';
+import { headerIdentity, headerOfKey } from '../../engine/limits/identity.js';
 import { headerOf } from '../transports/header-of.js';
 import type { KeyScheme } from './key-scheme.js';
 

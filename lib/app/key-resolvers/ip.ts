@@ -1,8 +1,7 @@
 import { isIP, isIPv4 } from 'node:net';
 import ipaddr from 'ipaddr.js';
-import { keyMessages } from '../../engine/errors/messages/key.js';
-import { flatCopy } from '../../engine/util/flat-copy.js';
-import { RecentMap } from '../../engine/util/recent-map.js';
+import { keyMessages } from '../../engine/errors/messages/calls.js';
+import { flatCopy, RecentMap } from '../../engine/util/bounded-maps.js';
 import type { RequestParts } from '../transports/request-reader.js';
 import type { KeyScheme } from './key-scheme.js';
 import type { ProxyWarning } from './proxy-warning.js';

@@ -1,4 +1,4 @@
-import { keyText as written } from '../../engine/limits/limit-key.js';
+import { keyText as written } from '../../engine/limits/identity.js';
 import { keySchemes } from './index.js';
 
 /** The forms of `key` that can be written as text. */

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
-import type { LimitKey } from '../../engine/limits/limit-key.js';
+import type { LimitKey } from '../../engine/limits/identity.js';
 import { givenOptions } from '../../engine/options/values.js';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
@@ -54,7 +54,7 @@ export class KeyResolverFactory {
   }
 
   /** Reads a key. Throws `RateLimitConfigError`, which lists the `forms`. */
-  bind(given: LimitKey, location: string, ipv6Prefix: number, forms = formsOf(keySchemes), option = 'key'): BoundKey {
+  bind(given: LimitKey, location: string, ipv6Prefix: number, forms?: string, option = 'key'): BoundKey {
     const id = typeof given === 'string' ? `${ipv6Prefix} ${given}` : undefined;
     const known = id === undefined ? undefined : this.bound.get(id);
     if (known !== undefined) return known;
@@ -68,7 +68,7 @@ export class KeyResolverFactory {
       if (isPure && id !== undefined) this.bound.set(id, bound);
       return bound;
     }
-    throw new RateLimitConfigError(messages.wrongOption(location, option, given, forms));
+    throw new RateLimitConfigError(messages.wrongOption(location, option, given, forms ?? formsOf(keySchemes)));
   }
 
   private resolver(

@@ -2,7 +2,7 @@ import type { OptionPlace } from '../../engine/util/instances.js';
 import type { ProxyWarning } from './proxy-warning.js';
 import type { ResolverInstances } from './resolver-instances.js';
 import type { ExecutionContext } from '@nestjs/common';
-import type { ResolvedKey } from '../../engine/limits/limit-key.js';
+import type { ResolvedKey } from '../../engine/limits/identity.js';
 import type { RequestParts } from '../transports/request-reader.js';
 
 /** The services of the app that keys use. */

@@ -2,7 +2,7 @@ import type { ModuleRef } from '@nestjs/core';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { Instances, withMethod } from '../../engine/util/instances.js';
-import type { KeyResolver } from '../../engine/limits/limit-key.js';
+import type { KeyResolver } from '../../engine/limits/identity.js';
 
 /** The instances of the `key` classes. */
 export class ResolverInstances extends Instances<KeyResolver> {

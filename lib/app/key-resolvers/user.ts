@@ -1,4 +1,4 @@
-import { keyMessages } from '../../engine/errors/messages/key.js';
+import { keyMessages } from '../../engine/errors/messages/calls.js';
 import type { KeyScheme } from './key-scheme.js';
 
 /** Counts per authenticated user: the `id`, `sub` or `userId` of `request.user`, or `request.user` itself. */

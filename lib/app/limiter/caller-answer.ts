@@ -1,6 +1,5 @@
-import { toCheckResult } from '../../engine/limits/check-result.js';
+import { hide, isHidden, toCheckResult } from '../../engine/limits/decision.js';
 import type { CheckEntry } from '../../engine/limits/counter.js';
-import { hide, isHidden } from '../../engine/limits/hidden-decisions.js';
 import { PromisedAnswer } from '../../storage/stores/promised-answer.js';
 import { checkResultOf, heldOf, toCallerDecision } from '../../storage/stores/store-decision.js';
 import type { Store, StoreDecision } from '../../storage/stores/store.js';

@@ -1,5 +1,5 @@
 import { RateLimitArgumentError } from '../../engine/errors/errors.js';
-import { askMessages } from '../../engine/errors/messages/ask.js';
+import { askMessages } from '../../engine/errors/messages/calls.js';
 import { assertCost, assertKey } from '../../engine/limits/arguments.js';
 import { type Asked, askedOf, type ConsumeOptions, UP_TO_OPTIONS } from '../../engine/limits/consume-options.js';
 import { callEntries, callEntry } from '../rules/resolve/call-entries.js';

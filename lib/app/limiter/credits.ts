@@ -1,6 +1,6 @@
 import { MOST_UNITS } from '../../engine/algorithms/scale.js';
 import { RateLimitArgumentError } from '../../engine/errors/errors.js';
-import { planMessages } from '../../engine/errors/messages/plan.js';
+import { planMessages } from '../../engine/errors/messages/rates.js';
 import { readMembers } from '../../engine/limits/consume-options.js';
 import { whole } from '../../engine/options/kinds.js';
 import { type CalledLimit, namedCounter } from './called-limit.js';

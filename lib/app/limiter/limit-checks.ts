@@ -1,10 +1,9 @@
 import type { LimitDefinition } from '../config/limit-definition.js';
 import { RateLimitArgumentError, RateLimitConfigError } from '../../engine/errors/errors.js';
-import { askMessages } from '../../engine/errors/messages/ask.js';
+import { askMessages, upToMessages, withinMessages } from '../../engine/errors/messages/calls.js';
 import { messages } from '../../engine/errors/messages/general.js';
-import { withinMessages } from '../../engine/errors/messages/within.js';
 import { versionsOf } from '../../engine/limits/limit-feature.js';
-import { assertCost, assertKey } from '../../engine/limits/arguments.js';
+import { assertCost, assertKey, assertPriority } from '../../engine/limits/arguments.js';
 import {
   CONSUME_OPTIONS,
   type ConsumeOptions,
@@ -13,8 +12,6 @@ import {
   refuseUnknownMembers,
   UP_TO_OPTIONS,
 } from '../../engine/limits/consume-options.js';
-import { upToMessages } from '../../engine/errors/messages/up-to.js';
-import { assertPriority } from '../../engine/limits/priority.js';
 import { type CheckEntry, counterId } from '../../engine/limits/counter.js';
 import { shownIdentity } from '../../engine/limits/hierarchy.js';
 import type { LimitRegistry } from '../rules/limit-registry.js';

@@ -5,7 +5,7 @@ import { MOST_UNITS } from '../../engine/algorithms/scale.js';
 import { RateLimitArgumentError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { assertHistory, toMs } from '../../engine/limits/arguments.js';
-import type { RegionHolding } from '../../engine/limits/region-holding.js';
+import type { RegionHolding } from '../../engine/limits/key-reports.js';
 import type { ConsumeOptions, CorrectionOptions, WithinOptions } from '../../engine/limits/consume-options.js';
 import {
   exportOf,

@@ -1,5 +1,5 @@
 import { RateLimitArgumentError } from '../../engine/errors/errors.js';
-import { holdMessages } from '../../engine/errors/messages/hold.js';
+import { holdMessages } from '../../engine/errors/messages/calls.js';
 import type { Decision } from '../../engine/limits/decision.js';
 import { isEstimate } from '../../storage/stores/store-decision.js';
 import type { Refund } from '../../storage/stores/store.js';

@@ -1,6 +1,5 @@
 import { assertActual } from '../../engine/limits/arguments.js';
-import type { Decision } from '../../engine/limits/decision.js';
-import { hide, isHidden } from '../../engine/limits/hidden-decisions.js';
+import { type Decision, hide, isHidden } from '../../engine/limits/decision.js';
 import { isEstimate } from '../../storage/stores/store-decision.js';
 import type { Refund, Store } from '../../storage/stores/store.js';
 import { reservationId } from './reservation-id.js';

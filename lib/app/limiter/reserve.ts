@@ -1,8 +1,7 @@
 import { algorithms } from '../../engine/algorithms/index.js';
 import { RateLimitArgumentError } from '../../engine/errors/errors.js';
-import { holdMessages } from '../../engine/errors/messages/hold.js';
+import { holdMessages, withinMessages } from '../../engine/errors/messages/calls.js';
 import { messages } from '../../engine/errors/messages/general.js';
-import { withinMessages } from '../../engine/errors/messages/within.js';
 import { assertActual, toMs } from '../../engine/limits/arguments.js';
 import { type Asked, askedOf, type WithinOptions } from '../../engine/limits/consume-options.js';
 import type { CheckEntry } from '../../engine/limits/counter.js';

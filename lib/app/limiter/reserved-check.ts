@@ -1,9 +1,8 @@
 import { RateLimitArgumentError } from '../../engine/errors/errors.js';
-import { holdMessages } from '../../engine/errors/messages/hold.js';
+import { holdMessages } from '../../engine/errors/messages/calls.js';
 import { assertActual } from '../../engine/limits/arguments.js';
-import { toCheckResult } from '../../engine/limits/check-result.js';
+import { type CheckResult, toCheckResult } from '../../engine/limits/decision.js';
 import type { CheckEntry } from '../../engine/limits/counter.js';
-import type { CheckResult } from '../../engine/limits/decision.js';
 import { chargeOf, toCallerDecision } from '../../storage/stores/store-decision.js';
 import type { Store, StoreDecision } from '../../storage/stores/store.js';
 import { Reservation } from './reservation.js';

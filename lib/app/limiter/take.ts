@@ -1,5 +1,5 @@
 import { RateLimitArgumentError } from '../../engine/errors/errors.js';
-import { upToMessages } from '../../engine/errors/messages/up-to.js';
+import { upToMessages } from '../../engine/errors/messages/calls.js';
 import type { CheckEntry } from '../../engine/limits/counter.js';
 import { takenOf } from '../../storage/stores/store-decision.js';
 import { leasedResult, type Making } from './caller-answer.js';

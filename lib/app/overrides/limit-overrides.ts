@@ -9,7 +9,7 @@ import { algorithmOptions } from '../rules/common-options.js';
 import type { Declaration } from '../rules/declaration.js';
 import type { RuleCompiler } from '../rules/rule-compiler.js';
 import type { KeyedLimits } from '../rules/rule.js';
-import { reasonOf } from '../../engine/util/reason-of.js';
+import { reasonOf } from '../../engine/errors/reasons.js';
 import { carryOver } from './carry-over.js';
 import { afterEnd, KeyOverride } from './key-override.js';
 import { KeyTable } from './key-table.js';

@@ -4,7 +4,7 @@ import { messages } from '../../engine/errors/messages/general.js';
 import type { LimitRegistry, NamedLimit } from '../rules/limit-registry.js';
 import { identityProblem } from '../rules/possible-keys.js';
 import type { RuleCompiler } from '../rules/rule-compiler.js';
-import { ExpiryQueue } from '../../engine/util/expiry-queue.js';
+import { ExpiryQueue } from '../../engine/util/heap.js';
 import { LongTimeout } from '../../engine/util/long-timeout.js';
 import { LimitOverrides } from './limit-overrides.js';
 import type { Lists } from './lists/lists.js';

@@ -1,4 +1,4 @@
-import { ExpiryQueue } from '../../engine/util/expiry-queue.js';
+import { ExpiryQueue } from '../../engine/util/heap.js';
 import { fieldOf, VALUE_FIELDS } from './override-address.js';
 import { isInForce, type OverrideRecord } from './override-record.js';
 import {

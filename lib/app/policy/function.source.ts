@@ -1,6 +1,6 @@
 import type { PolicyFunction } from '../config/policy.js';
-import { policyMessages } from '../../engine/errors/messages/policy.js';
-import { reasonOf } from '../../engine/util/reason-of.js';
+import { policyMessages } from '../../engine/errors/messages/rates.js';
+import { reasonOf } from '../../engine/errors/reasons.js';
 import { PlainValue } from './plain-value.js';
 import type { PolicySource } from './policy-source.js';
 import { Problems } from './problems.js';

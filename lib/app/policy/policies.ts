@@ -4,7 +4,7 @@ import type { Policy } from '../config/policy.js';
 import { POLICY_SETTINGS, RATE_LIMIT_POLICY } from '../config/tokens.js';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { moduleLogger } from '../../engine/errors/logger.js';
-import { policyMessages } from '../../engine/errors/messages/policy.js';
+import { policyMessages } from '../../engine/errors/messages/rates.js';
 import { Overrides } from '../overrides/overrides.js';
 import { LimitRegistry, type NamedLimit } from '../rules/limit-registry.js';
 import { RuleCompiler } from '../rules/rule-compiler.js';
@@ -16,7 +16,7 @@ import type { PolicyReading } from './read-policy.js';
 import { identityOf } from '../overrides/lists/listed.js';
 import { identityProblem, keyProblem, patternProblem } from '../rules/possible-keys.js';
 import type { Rule } from '../rules/rule.js';
-import { reasonOf } from '../../engine/util/reason-of.js';
+import { reasonOf } from '../../engine/errors/reasons.js';
 import type { PolicySource } from './policy-source.js';
 
 /** The time until a file that is being written is checked again, in milliseconds. */

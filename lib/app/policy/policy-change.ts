@@ -4,8 +4,8 @@ import type { ExactLimit, LimitDefinition } from '../config/limit-definition.js'
 import { commonOptionsThat } from '../config/limit-options.js';
 import type { Policy, PolicyLimit, PolicyOverride } from '../config/policy.js';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
-import { policyMessages } from '../../engine/errors/messages/policy.js';
-import { withinMessages } from '../../engine/errors/messages/within.js';
+import { policyMessages } from '../../engine/errors/messages/rates.js';
+import { withinMessages } from '../../engine/errors/messages/calls.js';
 import { readPatch, withPatch } from '../overrides/rate-patch.js';
 import type { AddedLimit, LimitRegistry, LimitVersion, NamedLimit } from '../rules/limit-registry.js';
 import type { Declaration } from '../rules/declaration.js';

@@ -1,5 +1,4 @@
-import { algoOption } from '../../engine/algorithms/algo-option.js';
-import { algorithms } from '../../engine/algorithms/index.js';
+import { algoOption, algorithms } from '../../engine/algorithms/index.js';
 import { commonOptionsThat, dataOptions, limitOptions } from '../config/limit-options.js';
 import type { OptionRows } from '../../engine/options/option-row.js';
 

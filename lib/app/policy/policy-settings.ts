@@ -3,7 +3,7 @@ import { givenOptions, orElse } from '../../engine/options/values.js';
 import type { PolicyOptions } from '../config/policy.js';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
-import { policyMessages } from '../../engine/errors/messages/policy.js';
+import { policyMessages } from '../../engine/errors/messages/rates.js';
 import { FilePolicySource } from './file.source.js';
 import { FunctionPolicySource } from './function.source.js';
 import type { PolicySource } from './policy-source.js';

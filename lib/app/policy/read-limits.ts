@@ -5,12 +5,11 @@ import { checkLimit, optionsOf, refusalOf, secondVersionOf } from '../config/lim
 import type { PolicyLimit } from '../config/policy.js';
 import { show } from '../../engine/errors/wording.js';
 import { checkFeatures, secondVersion } from '../../storage/features/options.js';
-import { policyMessages } from '../../engine/errors/messages/policy.js';
+import { policyMessages } from '../../engine/errors/messages/rates.js';
 import { blockTerms } from '../../engine/limits/block-terms.js';
 import { CompiledLimit } from '../../engine/limits/compiled-limit.js';
-import { limitName } from '../../engine/limits/limit-name.js';
+import { type LimitMode, limitName } from '../../engine/limits/limit-settings.js';
 import type { OptionRows } from '../../engine/options/option-row.js';
-import type { LimitMode } from '../../engine/limits/limit-settings.js';
 import { algorithmOptions } from '../rules/common-options.js';
 import { type Located, type LocatedEntry, type Place, showPlace } from './located.js';
 import { policyOptions } from './policy-options.js';

@@ -1,8 +1,7 @@
 import { type ListName, LISTS } from '../config/list-entry.js';
 import type { PolicyListEntry } from '../config/policy.js';
-import { listMessages } from '../../engine/errors/messages/list.js';
-import { policyMessages } from '../../engine/errors/messages/policy.js';
-import { limitName } from '../../engine/limits/limit-name.js';
+import { listMessages, policyMessages } from '../../engine/errors/messages/rates.js';
+import { limitName } from '../../engine/limits/limit-settings.js';
 import type { JsonSchema } from '../../engine/options/option-row.js';
 import { CAUSE_PATTERN, CAUSE_EXPECTED, isCauseText } from '../overrides/change-options.js';
 import { FORMS, isListForm, readForm } from '../overrides/lists/list-form.js';

@@ -1,5 +1,5 @@
 import { dataOptions } from '../config/limit-options.js';
-import { policyMessages } from '../../engine/errors/messages/policy.js';
+import { policyMessages } from '../../engine/errors/messages/rates.js';
 import { type OptionKind, type OptionRows, requiredOf } from '../../engine/options/option-row.js';
 import type { Located } from './located.js';
 import type { Problems } from './problems.js';

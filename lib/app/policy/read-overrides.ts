@@ -2,7 +2,7 @@ import { algorithms } from '../../engine/algorithms/index.js';
 import type { LimitDefinition } from '../config/limit-definition.js';
 import type { PolicyLimit, PolicyOverride } from '../config/policy.js';
 import { show } from '../../engine/errors/wording.js';
-import { policyMessages } from '../../engine/errors/messages/policy.js';
+import { policyMessages } from '../../engine/errors/messages/rates.js';
 import { isOverrideKey, LONGEST_KEY } from '../overrides/override-address.js';
 import type { LimitMode } from '../../engine/limits/limit-settings.js';
 import type { RatePatch } from '../overrides/override.js';

@@ -1,6 +1,6 @@
 import type { Policy, PolicyLimit, PolicyListEntry, PolicyOverride } from '../config/policy.js';
 import { listOf } from '../../engine/errors/wording.js';
-import { policyMessages } from '../../engine/errors/messages/policy.js';
+import { policyMessages } from '../../engine/errors/messages/rates.js';
 import type { Located } from './located.js';
 import type { PolicyProblem, Problems } from './problems.js';
 import { readLimits } from './read-limits.js';

@@ -1,5 +1,5 @@
 import { extname } from 'node:path';
-import { policyMessages } from '../../engine/errors/messages/policy.js';
+import { policyMessages } from '../../engine/errors/messages/rates.js';
 import type { Located } from './located.js';
 import type { Problems } from './problems.js';
 import { parseYaml } from './yaml-value.js';

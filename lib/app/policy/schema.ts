@@ -1,7 +1,7 @@
 import type { Algorithm } from '../../engine/algorithms/algorithm.js';
 import { algorithms } from '../../engine/algorithms/index.js';
 import { dataOptions, optionsOf } from '../config/limit-options.js';
-import { limitName } from '../../engine/limits/limit-name.js';
+import { limitName } from '../../engine/limits/limit-settings.js';
 import {
   type JsonSchema,
   type OptionKind,

@@ -1,5 +1,5 @@
 import type { Document, LineCounter, Node, Pair, CST } from 'yaml';
-import { policyMessages } from '../../engine/errors/messages/policy.js';
+import { policyMessages } from '../../engine/errors/messages/rates.js';
 import { show } from '../../engine/errors/wording.js';
 import { type Located, type LocatedEntry, type Place, within } from './located.js';
 import type { Problems } from './problems.js';

@@ -1,5 +1,5 @@
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
-import { withinMessages } from '../../engine/errors/messages/within.js';
+import { withinMessages } from '../../engine/errors/messages/calls.js';
 import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
 import type { Rule } from './rule.js';
 

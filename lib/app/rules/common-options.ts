@@ -17,19 +17,23 @@ export function commonOptions(
 
 /** The remaining options, which the algorithm reads. */
 export function algorithmOptions(definition: LimitDefinition): AlgorithmOptions {
-  const own = Object.entries(definition)
+  const own: Record<string, unknown> = bare({});
+  for (const [option, value] of Object.entries(definition) as [string, unknown][]) {
     // An algorithm may have an option with the name of a common one.
-    .filter(([option]) => !isCommon(option) || ownOption(definition.algo, option))
+    if (isCommon(option) && !ownOption(definition.algo, option)) continue;
     // Compared by their time, so that limits with equal dates are equal.
-    .map(([option, value]: [string, unknown]) => [option, value instanceof Date ? value.getTime() : value]);
-  return bare(Object.fromEntries(own) as unknown as AlgorithmOptions);
+    own[option] = value instanceof Date ? value.getTime() : value;
+  }
+  return own as unknown as AlgorithmOptions;
 }
 
 function withDefaults(definition: LimitDefinition, defaults: LimitDefaults): AllCommonOptions {
   const own = givenOptions<AllCommonOptions>(definition, COMMON_OPTIONS);
+  const inherited = Object.entries(defaults);
+  if (inherited.length === 0) return own;
   const algorithm = algorithms.get(definition.algo);
   const hasOneBlock = own.blockFor !== undefined && !Array.isArray(own.blockFor);
-  const left = Object.entries(defaults).filter(
+  const left = inherited.filter(
     ([option]) =>
       own[option as keyof LimitDefaults] === undefined &&
       isDefault(option, algorithm) &&

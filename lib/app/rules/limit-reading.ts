@@ -1,6 +1,7 @@
-import type { AlgorithmOptions } from '../../engine/algorithms/index.js';
+import type { Algorithm } from '../../engine/algorithms/algorithm.js';
+import { type AlgorithmOptions, algorithms } from '../../engine/algorithms/index.js';
 import { CompiledLimit, type LimitPlace, type LimitSettings } from '../../engine/limits/compiled-limit.js';
-import type { LikelySeconds } from '../../engine/options/likely-seconds.js';
+import type { LikelySeconds } from '../../engine/options/check-options.js';
 import { Rule, type RuleSettings } from './rule.js';
 
 /** Limits with equal options and settings, regardless of the place of their declaration. */
@@ -15,6 +16,12 @@ export class LimitKind {
     private readonly settings: Omit<LimitSettings, keyof LimitPlace>,
     private readonly hasRedis: boolean,
   ) {}
+
+  /** The algorithm that decides; `undefined` if features or a parent may change that. */
+  get algorithm(): Algorithm | undefined {
+    const { features = [], parent } = this.settings;
+    return features.length > 0 || parent !== undefined ? undefined : algorithms.for(this.options);
+  }
 
   /** The limit for a place. On routes, each place has its own namespace. Throws `RateLimitConfigError`. */
   limit(place: Required<LimitPlace>, onRoutes: boolean): CompiledLimit {
@@ -47,6 +54,14 @@ export class LimitReading {
     readonly likelySeconds: readonly LikelySeconds[],
     private settings: RuleSettings,
   ) {}
+
+  /** True if its rules need the interceptor after the guards; `undefined` if that depends on more than its options. */
+  get needsInterceptor(): boolean | undefined {
+    const { phase, count, measure } = this.settings;
+    if (phase === 'authenticated' || count !== 'all' || measure !== undefined) return true;
+    const { algorithm } = this.kind;
+    return algorithm && algorithm.leases !== undefined;
+  }
 
   /** Its rule for a namespace that isn't a route's, if it is cached. */
   known(namespace: string): Rule | undefined {

@@ -6,7 +6,7 @@ import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { logger, OnceLogger } from '../../engine/errors/logger.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { optionMessages } from '../../engine/errors/messages/options.js';
-import { type LikelySeconds, likelySeconds } from '../../engine/options/likely-seconds.js';
+import { type LikelySeconds, likelySeconds } from '../../engine/options/check-options.js';
 import type { LimitDefinition } from '../config/limit-definition.js';
 import { ownerOfOption } from '../config/option-owner.js';
 import type { Policy, PolicyLimit } from '../config/policy.js';
@@ -269,7 +269,7 @@ export class LimitRegistry {
   }
 
   /**
-   * A rule of a limit of routes, given by name or definition, for questions to which the place does not matter.
+   * A rule of a limit of routes, given by name or definition, for uses where the place does not matter.
    * @param location for messages, since the limit is read only once
    */
   anywhere(limit: string | LimitDefinition, location: string): Rule {
@@ -277,6 +277,14 @@ export class LimitRegistry {
     if (typeof limit === 'string') return this.rule(limit, place);
     const { reading } = this.written(limit, place);
     return (reading.anywhere ??= this.linked(this.compiler.declared(reading, place), place));
+  }
+
+  /** Returns true if a limit of routes needs the interceptor after the guards. */
+  needsInterceptor(limit: string | LimitDefinition, location: string): boolean {
+    // Most limits needn't be compiled for that, as they are once more for each of their places.
+    const place: Declaration = { location, namespace: '', onRoutes: true };
+    const known = typeof limit === 'string' ? undefined : this.written(limit, place).reading.needsInterceptor;
+    return known ?? this.anywhere(limit, location).needsInterceptor;
   }
 
   private written(limit: LimitDefinition, declaration: Declaration): WrittenLimit {

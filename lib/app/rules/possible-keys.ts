@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { RateLimitArgumentError, RateLimitConfigError } from '../../engine/errors/errors.js';
-import { keyMessages } from '../../engine/errors/messages/key.js';
+import { keyMessages } from '../../engine/errors/messages/calls.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { addressForm, formOf } from '../key-resolvers/index.js';
 import type { Rule } from './rule.js';

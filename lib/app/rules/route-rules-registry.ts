@@ -2,7 +2,7 @@ import { HttpStatus, Injectable } from '@nestjs/common';
 import { declaredOn, lineageOf } from './declared-metadata.js';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
-import { withinMessages } from '../../engine/errors/messages/within.js';
+import { withinMessages } from '../../engine/errors/messages/calls.js';
 import type { LimitSpec } from '../config/limits-by-request.js';
 import { overloadStatus } from '../http/refusal-answer.js';
 import { bindsOtherGuard } from './bound-guards.js';
@@ -79,7 +79,7 @@ export class RouteRulesRegistry {
    */
   needInterceptor(): boolean {
     const needsInterceptor = ({ spec, location }: PlacedSpec) =>
-      !isFixed(spec) || this.registry.anywhere(spec, location).needsInterceptor;
+      !isFixed(spec) || this.registry.needsInterceptor(spec, location);
     try {
       this.hasInterceptor =
         this.registry.hasModuleSources ||

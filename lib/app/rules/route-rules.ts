@@ -1,7 +1,7 @@
 import type { ExecutionContext } from '@nestjs/common';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
-import { withinMessages } from '../../engine/errors/messages/within.js';
+import { withinMessages } from '../../engine/errors/messages/calls.js';
 import type { RequestParts } from '../transports/request-reader.js';
 import type { Phase } from '../config/common-limit-options.js';
 import { type Awaitable, mapAll } from '../../engine/util/awaitable.js';

@@ -10,12 +10,12 @@ import type {
 import { type Measure, type MeasuredCost, measuredUnits } from '../config/measured-cost.js';
 import { RateLimitArgumentError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
-import { planMessages } from '../../engine/errors/messages/plan.js';
+import { planMessages } from '../../engine/errors/messages/rates.js';
 import type { RefusalAnswer } from '../http/refusal-answer.js';
 import type { Identify } from '../key-resolvers/key-scheme.js';
 import type { CompiledLimit, MetBy } from '../../engine/limits/compiled-limit.js';
 import { identityWithin, NOBODY, ownIdentity } from '../../engine/limits/hierarchy.js';
-import type { Priority } from '../../engine/limits/priority.js';
+import type { Priority } from '../../engine/limits/arguments.js';
 import { andThen, type Awaitable } from '../../engine/util/awaitable.js';
 import type { RateFunction } from '../config/limits-by-request.js';
 import type { OnceLogger } from '../../engine/errors/logger.js';

@@ -4,7 +4,7 @@ import type { ClientSocket } from './connection.js';
 import { asMcpContext, mcpRefusal } from './mcp-refusal.js';
 import { refusalData } from './refusal.js';
 import type { RequestLike, RequestParts, RequestReader } from './request-reader.js';
-import { rethrow } from '../../engine/util/reason-of.js';
+import { rethrow } from '../../engine/errors/reasons.js';
 
 /** The members of a message's context that identify the client. */
 interface MessageContext {

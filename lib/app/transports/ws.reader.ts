@@ -3,7 +3,7 @@ import { asObject } from '../../engine/util/objects.js';
 import type { ClientSocket } from './connection.js';
 import { refusalData } from './refusal.js';
 import type { RequestLike, RequestParts, RequestReader } from './request-reader.js';
-import { rethrow } from '../../engine/util/reason-of.js';
+import { rethrow } from '../../engine/errors/reasons.js';
 
 /** The members of a socket.io or ws client that are read. */
 interface Client {

@@ -1,4 +1,4 @@
-import type { RateLimitErrorCode, RateLimitErrorOptions } from '../../engine/errors/codes.js';
+import type { RateLimitErrorCode, RateLimitErrorOptions } from '../../engine/errors/errors.js';
 import type { Decision } from '../../engine/limits/decision.js';
 
 /** Thrown if the units that a call waits for aren't available in time. */

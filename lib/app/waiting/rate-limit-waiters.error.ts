@@ -1,4 +1,4 @@
-import type { RateLimitErrorCode, RateLimitErrorOptions } from '../../engine/errors/codes.js';
+import type { RateLimitErrorCode, RateLimitErrorOptions } from '../../engine/errors/errors.js';
 
 /** Thrown if the maximum number of calls, the module's `maxWaiters`, already wait for units. */
 export class RateLimitWaitersError extends Error {

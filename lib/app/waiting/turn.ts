@@ -1,4 +1,4 @@
-import { isRefusal } from '../../engine/limits/check-result.js';
+import { isRefusal } from '../../engine/limits/decision.js';
 import type { CheckEntry, Counter } from '../../engine/limits/counter.js';
 import type { StoreDecision } from '../../storage/stores/store.js';
 

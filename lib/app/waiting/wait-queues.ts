@@ -4,7 +4,7 @@ import { RATE_LIMIT_LISTS, RATE_LIMIT_SETTINGS, RATE_LIMIT_STORE } from '../conf
 import { RateLimitStoreError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { type CheckEntry, type Counter, lineageId } from '../../engine/limits/counter.js';
-import { DEFAULT_PRIORITY } from '../../engine/limits/priority.js';
+import { DEFAULT_PRIORITY } from '../../engine/limits/arguments.js';
 import { Lists } from '../overrides/lists/lists.js';
 import type { Rule } from '../rules/rule.js';
 import type { Charge, Refund, Store } from '../../storage/stores/store.js';

@@ -1,12 +1,38 @@
-import type { RateLimitErrorCode } from '../../engine/errors/codes.js';
-import { listMessages } from '../../engine/errors/messages/list.js';
+import type { RateLimitErrorCode } from '../../engine/errors/errors.js';
+import { listMessages } from '../../engine/errors/messages/rates.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import type { CheckEntry } from '../../engine/limits/counter.js';
 import { toDecision } from '../../storage/stores/store-decision.js';
 import { LongTimeout } from '../../engine/util/long-timeout.js';
-import { onAbort } from '../../engine/util/on-abort.js';
 import { RateLimitTimeoutError } from './rate-limit-timeout.error.js';
 import type { Refusal, Turn } from './turn.js';
+
+interface Subscription {
+  readonly listeners: Set<() => void>;
+  readonly notify: () => void;
+}
+
+/** One listener per signal, because Node warns about many listeners, and a signal may end many waits. */
+const subscriptions = new WeakMap<AbortSignal, Subscription>();
+
+/** Calls back once the signal aborts. Returns a function that unsubscribes. */
+export function onAbort(signal: AbortSignal, listener: () => void): () => void {
+  let subscription = subscriptions.get(signal);
+  if (subscription === undefined) {
+    const listeners = new Set<() => void>();
+    subscription = { listeners, notify: () => listeners.forEach((each) => each()) };
+    subscriptions.set(signal, subscription);
+    signal.addEventListener('abort', subscription.notify, { once: true });
+  }
+  const { listeners, notify } = subscription;
+  listeners.add(listener);
+  return () => {
+    listeners.delete(listener);
+    if (listeners.size > 0) return;
+    signal.removeEventListener('abort', notify);
+    subscriptions.delete(signal);
+  };
+}
 
 /** Observes requests to limits, once for all calls in a round: the costs are their sums. */
 export interface AskWatcher {

@@ -1,4 +1,4 @@
-import { waitMessages } from '../../engine/errors/messages/wait.js';
+import { waitMessages } from '../../engine/errors/messages/calls.js';
 import { RateLimitWaitersError } from './rate-limit-waiters.error.js';
 
 /** The bound for all counters together, as a multiple of the bound for one counter. */

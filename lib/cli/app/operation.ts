@@ -1,4 +1,4 @@
-import { withoutSecrets } from '../../engine/util/without-secrets.js';
+import { withoutSecrets } from '../../engine/errors/reasons.js';
 import { CAUSE_EXPECTED, isCauseText } from '../../app/overrides/change-options.js';
 import { cliMessages } from '../../engine/errors/messages/cli.js';
 import { DURATION_UNITS, milliseconds } from '../../engine/options/values.js';
@@ -9,7 +9,7 @@ import type { ExactLimit } from '../../app/config/limit-definition.js';
 import { addressForm } from '../../app/key-resolvers/index.js';
 import type { Rule } from '../../app/rules/rule.js';
 import { readPublished } from '../../console/telemetry/published-limits.js';
-import { keyMessages } from '../../engine/errors/messages/key.js';
+import { keyMessages } from '../../engine/errors/messages/calls.js';
 
 /** A placeholder for a function that returns the keys of a limit: they may be any text. */
 const ANY_KEY = () => undefined;

@@ -1,6 +1,6 @@
 import type { ExactLimit } from '../../app/config/limit-definition.js';
 import { isRedisConnection, urlFormOf } from '../../app/config/redis-option.js';
-import { withoutSecrets } from '../../engine/util/without-secrets.js';
+import { withoutSecrets } from '../../engine/errors/reasons.js';
 import { cliMessages } from '../../engine/errors/messages/cli.js';
 import { redisMessages } from '../../engine/errors/messages/redis.js';
 import { DURATION_UNITS, milliseconds } from '../../engine/options/values.js';

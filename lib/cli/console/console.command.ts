@@ -1,8 +1,7 @@
-import { withoutSecrets } from '../../engine/util/without-secrets.js';
+import { reasonOf, withoutSecrets } from '../../engine/errors/reasons.js';
 import { once } from 'node:events';
 import type { INestApplication } from '@nestjs/common';
 import { cliMessages } from '../../engine/errors/messages/cli.js';
-import { reasonOf } from '../../engine/util/reason-of.js';
 import { placesOf, redisOf } from '../app/started-app.js';
 import { causeOf, withApp } from '../app/operation.js';
 import { readPlace, REDIS_OPTIONS, type RedisPlace } from '../app/place.js';

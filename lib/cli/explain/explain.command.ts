@@ -10,7 +10,7 @@ import { isWithoutHome } from '../app/app-redis.js';
 import { assertCountsHere, assertHasHome } from '../app/used-names.js';
 import { redisMessages } from '../../engine/errors/messages/redis.js';
 import { addressesOf } from '../../storage/redis/store-error.js';
-import { withoutSecrets } from '../../engine/util/without-secrets.js';
+import { withoutSecrets } from '../../engine/errors/reasons.js';
 
 const UNREAD = 1;
 const OF_ROUTES = ['controller', 'handler'];

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type TS from 'typescript';
-import { initMessages } from '../../engine/errors/messages/init.js';
+import { initMessages } from '../../engine/errors/messages/cli.js';
 import { InputError } from '../command.js';
 import { Source } from '../migrate/source.js';
 import { quoteOf } from '../migrate/values.js';

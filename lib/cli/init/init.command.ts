@@ -1,8 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { cliMessages } from '../../engine/errors/messages/cli.js';
-import { initMessages } from '../../engine/errors/messages/init.js';
+import { cliMessages, initMessages } from '../../engine/errors/messages/cli.js';
 import { printable } from '../../engine/util/printable.js';
 import { type Command, InputError, UsageError } from '../command.js';
 import { type Compiler, loadCompiler } from '../migrate/compiler.js';

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, sep } from 'node:path';
-import { initMessages } from '../../engine/errors/messages/init.js';
+import { initMessages } from '../../engine/errors/messages/cli.js';
 import { InputError } from '../command.js';
 import { spawnSync } from 'node:child_process';
 

@@ -2,7 +2,7 @@ import { createRequire } from 'node:module';
 import { realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import type TS from 'typescript';
-import { migrateMessages } from '../../engine/errors/messages/migrate.js';
+import { migrateMessages } from '../../engine/errors/messages/cli.js';
 import { InputError } from '../command.js';
 
 /** The API of the TypeScript compiler. */

@@ -1,6 +1,5 @@
 import { rmSync, writeFileSync } from 'node:fs';
-import { cliMessages } from '../../engine/errors/messages/cli.js';
-import { migrateMessages } from '../../engine/errors/messages/migrate.js';
+import { cliMessages, migrateMessages } from '../../engine/errors/messages/cli.js';
 import { VERSION } from '../../storage/telemetry/version.js';
 import { printable } from '../../engine/util/printable.js';
 import { type Command, InputError, type Terminal, UsageError } from '../command.js';
@@ -109,7 +108,7 @@ function changesFrom(project: Project, report: MigrationReport, name: keyof type
 
 function manifestText(before: string, removed: readonly string[]): string {
   const gone = removed.filter((name) => before.includes(`"${name}"`));
-  return `adds nestjs-sluice${gone.length === 0 ? '' : `, takes out ${gone.join(', ')}`}: install anew`;
+  return `adds nestjs-sluice${gone.length === 0 ? '' : `, removes ${gone.join(', ')}`}: install dependencies again`;
 }
 
 function write({ stdout }: Terminal, report: MigrationReport, changes: readonly Change[], isDry: boolean): void {

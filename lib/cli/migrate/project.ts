@@ -1,7 +1,7 @@
 import { execFileSync, type StdioOptions } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, relative, resolve, sep } from 'node:path';
-import { migrateMessages } from '../../engine/errors/messages/migrate.js';
+import { migrateMessages } from '../../engine/errors/messages/cli.js';
 import { InputError } from '../command.js';
 import type { Compiler } from './compiler.js';
 import { Source } from './source.js';

@@ -3,7 +3,7 @@ import { causeText, changeText } from '../../nest/explain/format.js';
 import type { LimitMode } from '../../engine/limits/limit-settings.js';
 import type { CurrentMode, CurrentRate } from '../../app/overrides/override.js';
 import type { LimitRegistry } from '../../app/rules/limit-registry.js';
-import { withoutSecrets } from '../../engine/util/without-secrets.js';
+import { withoutSecrets } from '../../engine/errors/reasons.js';
 import { columns, printable, printableJson } from '../../engine/util/printable.js';
 import { changesRedisOf, placesOf, type StartedApp } from '../app/started-app.js';
 import {

@@ -1,7 +1,6 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { cliMessages } from '../../engine/errors/messages/cli.js';
-import { routeMessages } from '../../engine/errors/messages/routes.js';
+import { cliMessages, routeMessages } from '../../engine/errors/messages/cli.js';
 import { printableJson } from '../../engine/util/printable.js';
 import { VERSION } from '../../storage/telemetry/version.js';
 import { type Command, InputError, UsageError } from '../command.js';

@@ -1,5 +1,5 @@
 import { hashIdentity, LONGEST_IDENTITY } from '../../engine/limits/identity.js';
-import { flatCopy } from '../../engine/util/flat-copy.js';
+import { flatCopy } from '../../engine/util/bounded-maps.js';
 import { type Field, readCost, type ReadLine, reasons, type WantedFields } from './logged-request.js';
 import { RequestKey } from './tracked-keys.js';
 import { StringDecoder } from 'node:string_decoder';

@@ -5,7 +5,7 @@ import type { Readable, Writable } from 'node:stream';
 import { cliMessages } from '../../engine/errors/messages/cli.js';
 import { type Command, InputError, type Terminal, UsageError } from '../command.js';
 import { printableJson, showMs } from '../../engine/util/printable.js';
-import { reasonOf } from '../../engine/util/reason-of.js';
+import { reasonOf } from '../../engine/errors/reasons.js';
 import { lookOf, tableOf } from './table.js';
 import { chartOf } from './chart.js';
 import { generate } from './generator.js';

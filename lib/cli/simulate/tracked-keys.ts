@@ -1,5 +1,5 @@
 import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
-import { BoundedMap, Kept } from '../../engine/util/bounded-map.js';
+import { BoundedMap, Kept } from '../../engine/util/bounded-maps.js';
 import { SimulatedCounter } from './simulated-limit.js';
 
 /** The bytes of a key and of each of its counters, without their lists: slightly more than measured. */

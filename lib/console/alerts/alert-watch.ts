@@ -1,6 +1,6 @@
 import { consoleLogger } from '../../engine/errors/logger.js';
 import { consoleMessages } from '../../engine/errors/messages/console.js';
-import { reasonOf } from '../../engine/util/reason-of.js';
+import { reasonOf } from '../../engine/errors/reasons.js';
 import { withDeadline } from '../../storage/redis/deadline.js';
 import type { Incident, Incidents } from '../api.js';
 import type { ConsoleRedis } from '../telemetry/console-redis.js';

@@ -1,4 +1,4 @@
-import { reasonOf } from '../../engine/util/reason-of.js';
+import { reasonOf } from '../../engine/errors/reasons.js';
 import type { LimiterService } from '../../nest/limiter.service.js';
 import type { RecordedChange } from '../../app/overrides/override.js';
 import type { ChangeInfo, Changes, Difference } from '../api.js';

@@ -1,4 +1,4 @@
-import { reasonOf } from '../../engine/util/reason-of.js';
+import { reasonOf } from '../../engine/errors/reasons.js';
 import { consoleMessages } from '../../engine/errors/messages/console.js';
 import type { Limiter } from '../../app/limiter/limiter.js';
 import { keysOfShown } from '../../app/rules/resolve/keys-of-shown.js';

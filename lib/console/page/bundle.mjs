@@ -68,7 +68,7 @@ function hashOfSources() {
   const manifests = [...LIBRARIES, 'esbuild'].map((name) =>
     fileURLToPath(new URL(`../../../node_modules/${name}/package.json`, import.meta.url)),
   );
-  const shared = ['../../engine/util/figures.ts', '../../engine/util/legible.ts', '../incident-text.ts'].map((file) =>
+  const shared = ['../../engine/util/figures.ts', '../incident-text.ts'].map((file) =>
     fileURLToPath(new URL(file, import.meta.url)),
   );
   const sum = createHash('sha256');

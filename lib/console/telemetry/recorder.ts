@@ -1,5 +1,5 @@
 import type { LookAtAdaptive } from '../../storage/telemetry/adaptive-metrics.js';
-import { reasonOf } from '../../engine/util/reason-of.js';
+import { reasonOf } from '../../engine/errors/reasons.js';
 import type { InstanceInfo } from '../api.js';
 import { type ConsoleClock, type ConsoleRedis, FOLD_AFTER_MS, FOLD_EVERY } from './console-redis.js';
 import { Folder } from './folder.js';

@@ -1,4 +1,4 @@
-import { reasonOf } from '../../engine/util/reason-of.js';
+import { reasonOf } from '../../engine/errors/reasons.js';
 import {
   ABOUT_EVERY,
   ABOUT_SECONDS,

@@ -1,4 +1,4 @@
-import { flatCopy } from '../../engine/util/flat-copy.js';
+import { flatCopy } from '../../engine/util/bounded-maps.js';
 
 /** The number of counters of an instance, for the rejected keys of all its limits. */
 const COUNTERS = 20_480;

@@ -1,4 +1,4 @@
-import { isRefusal } from '../../engine/limits/check-result.js';
+import { isRefusal } from '../../engine/limits/decision.js';
 import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
 import type { CheckEntry, Counter } from '../../engine/limits/counter.js';
 import { shownIdentity } from '../../engine/limits/hierarchy.js';

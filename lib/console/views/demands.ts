@@ -1,5 +1,5 @@
 import { consoleMessages } from '../../engine/errors/messages/console.js';
-import { reasonOf } from '../../engine/util/reason-of.js';
+import { reasonOf } from '../../engine/errors/reasons.js';
 import type { Demand, RateOutcome } from '../api.js';
 import type { CatalogEntry } from '../limit-catalog.js';
 import type { ConsoleClock, ConsoleRedis } from '../telemetry/console-redis.js';

@@ -3,7 +3,7 @@ import type { ListedEntry } from '../../app/overrides/lists/list.js';
 import type { Overrides } from '../../app/overrides/overrides.js';
 import type { LimiterService } from '../../nest/limiter.service.js';
 import { hashOf } from '../../storage/telemetry/decision-event.js';
-import { reasonOf } from '../../engine/util/reason-of.js';
+import { reasonOf } from '../../engine/errors/reasons.js';
 import type { BlockDeviation, Deviation, DeviationKind, Deviations, LimitState, ListDeviation } from '../api.js';
 import { unreadProblem } from '../changes/cause.js';
 import { type ConsoleLog, type LoggedChange, valuesText } from '../changes/change-log.js';

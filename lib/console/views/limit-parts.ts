@@ -4,7 +4,7 @@ import { identityOfShown } from '../../engine/limits/hierarchy.js';
 import { decided } from '../../storage/stores/decide.js';
 import type { StoreLayer } from '../../storage/stores/layers/store-layer.js';
 import { hashOf } from '../../storage/telemetry/decision-event.js';
-import { reasonOf } from '../../engine/util/reason-of.js';
+import { reasonOf } from '../../engine/errors/reasons.js';
 import type { Tenants, Tree, TreeNode } from '../api.js';
 import type { CatalogEntry, LimitCatalog } from '../limit-catalog.js';
 import type { ShownNames } from '../shown-names.js';

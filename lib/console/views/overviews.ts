@@ -1,4 +1,4 @@
-import { reasonOf } from '../../engine/util/reason-of.js';
+import { reasonOf } from '../../engine/errors/reasons.js';
 import { consoleMessages } from '../../engine/errors/messages/console.js';
 import type { LimitTotals, Overview, Range, Tick } from '../api.js';
 import { type Bucket, readBucket } from '../telemetry/bucket.js';

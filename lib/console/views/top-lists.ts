@@ -1,5 +1,5 @@
 import { consoleMessages } from '../../engine/errors/messages/console.js';
-import { reasonOf } from '../../engine/util/reason-of.js';
+import { reasonOf } from '../../engine/errors/reasons.js';
 import type { Coverage, TopKey, TopKeys } from '../api.js';
 import type { Command, ConsoleClock, ConsoleRedis } from '../telemetry/console-redis.js';
 import { mergePublished, type PublishedLimits, readLimits } from '../telemetry/top-keys.js';

@@ -1,7 +1,7 @@
 import type {
   AdaptingCapability,
-  LeasesCapability,
   HoldsCapability,
+  LeasesCapability,
   PrefetchCapability,
   QueueCapability,
   ReservationCapability,
@@ -170,3 +170,16 @@ export interface Algorithm<O = never, P extends Parameters = Parameters, S exten
 export function issuesTickets({ queue, leases }: Pick<Algorithm, 'queue' | 'leases'>): boolean {
   return queue !== undefined || leases !== undefined;
 }
+
+/** Replaces algorithms if an option is set, with its own state. */
+export interface Variant {
+  /** Any of these options selects it. Algorithms that support the variant also have these options. */
+  readonly options: OptionRows;
+  /** The variant of an algorithm; `undefined` if the algorithm doesn't support it. */
+  of(algorithm: Algorithm): Algorithm | undefined;
+}
+
+/**
+ * The classes that the state of a counter may contain, in addition to numbers, lists and plain objects. Stores write them by these names.
+ */
+export const KEPT_CLASSES = new Map<string, new () => object>();

@@ -1,6 +1,6 @@
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
-import { planMessages } from '../errors/messages/plan.js';
+import { planMessages } from '../errors/messages/rates.js';
 import { readLater } from '../options/kinds.js';
 import type { OptionRow } from '../options/option-row.js';
 import { readDate, TimeZone } from '../util/time-zone.js';

@@ -3,11 +3,10 @@ import { readOptions } from '../options/check-options.js';
 import { whole } from '../options/kinds.js';
 import type { Duration } from '../options/values.js';
 import { type CalendarOptions, calendarOf, calendarOptions, calendarWindow, followingOf } from './calendar-window.js';
-import type { CalendarWindowParameters, CalendarWindowState } from './calendar-window-state.js';
-import type { HoldOptions } from './hold-options.js';
+import { type CalendarWindowParameters, type CalendarWindowState, prefetchOfWindow } from './window-state.js';
+import type { HoldOptions } from './common-options.js';
 import type { PlanOptions } from './plan/options.js';
 import { shareOfUnits } from './share.js';
-import { prefetchOfWindow } from './window-count.js';
 
 /**
  * A budget for a period: a reservation of cost c is allowed if spent + held + c <= limit; both restart with every period of a time zone.

@@ -1,20 +1,34 @@
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
-import { planMessages } from '../errors/messages/plan.js';
+import { planMessages } from '../errors/messages/rates.js';
 import type { Algorithm, WindowCount } from './algorithm.js';
 import { readOptions, type ReadOptions } from '../options/check-options.js';
 import { time, words } from '../options/kinds.js';
 import type { OptionRows } from '../options/option-row.js';
 import type { Duration } from '../options/values.js';
 import { anchorOption, type AnchorOption, asksForAnchor, fixedAnchor } from './anchor.js';
-import { ANCHORED_PERIODS, AnchoredCalendar, type AnchoredPeriod } from './anchored-calendar.js';
-import { Calendar, type CalendarWindow, type Period, PERIODS, timezone } from './calendar.js';
-import { holdOptions, type HoldOptions } from './hold-options.js';
-import type { CalendarWindowParameters, CalendarWindowState, FinishedWindow } from './calendar-window-state.js';
+import {
+  ANCHORED_PERIODS,
+  AnchoredCalendar,
+  type AnchoredPeriod,
+  Calendar,
+  type CalendarWindow,
+  type Period,
+  PERIODS,
+  timezone,
+} from './calendar.js';
+import { holdOptions, type HoldOptions, rateOptions } from './common-options.js';
+import {
+  type CalendarWindowParameters,
+  type CalendarWindowState,
+  type FinishedWindow,
+  holdsOfWindow,
+  prefetchOfWindow,
+  windowCount,
+  type WindowState,
+} from './window-state.js';
 import type { PlanOptions } from './plan/options.js';
-import { rateOptions } from './rate-options.js';
 import { shareOfUnits } from './share.js';
-import { holdsOfWindow, prefetchOfWindow, windowCount, type WindowState } from './window-count.js';
 
 /**
  * A window of the calendar: a request of cost c is allowed if count + c <= rate. The count restarts with every second, minute,

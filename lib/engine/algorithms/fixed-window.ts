@@ -1,10 +1,9 @@
 import { readOptions } from '../options/check-options.js';
 import { type Duration, showDuration } from '../options/values.js';
 import type { Algorithm, Parameters } from './algorithm.js';
-import { holdOptions, type HoldOptions } from './hold-options.js';
-import { rateOptions } from './rate-options.js';
+import { holdOptions, type HoldOptions, rateOptions } from './common-options.js';
 import { shareOfRate } from './share.js';
-import { holdsOfWindow, prefetchOfWindow, windowCount, type WindowState } from './window-count.js';
+import { holdsOfWindow, prefetchOfWindow, windowCount, type WindowState } from './window-state.js';
 
 /**
  * A fixed window: it opens with its first request and lasts `interval`; a request of cost c is allowed if count + c <= rate. Two

@@ -9,10 +9,10 @@ import {
   reserving,
   sharingOfArrival,
 } from './arrival-time.js';
-import { burstOptions } from './rate-options.js';
+import { burstOptions } from './common-options.js';
 import { ticketAfter, scaleOf, ticksFor, timeFor, unitsUntil } from './scale.js';
 import { shareOfBurst } from './share.js';
-import type { WarmingLimitOptions } from './warm-up/options.js';
+import type { WarmingLimitOptions } from './warm-up/ramp.js';
 
 /**
  * The generic cell rate algorithm (ITU-T I.371): an even `rate`, with room for a `burst`. With T = interval / rate, a request of

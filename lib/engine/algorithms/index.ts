@@ -1,5 +1,5 @@
 import { adaptive } from './adaptive.js';
-import type { Algorithm } from './algorithm.js';
+import type { Algorithm, Variant } from './algorithm.js';
 import { budget } from './budget.js';
 import { calendarWindow } from './calendar-window.js';
 import { concurrency } from './concurrency.js';
@@ -11,8 +11,9 @@ import { plan } from './plan/plan.js';
 import { slidingLog } from './sliding-log.js';
 import { slidingWindow } from './sliding-window.js';
 import { tokenBucket } from './token-bucket.js';
-import type { Variant } from './variant.js';
 import { warmUp } from './warm-up/warm-up.js';
+import { words } from '../options/kinds.js';
+import type { OptionRow } from '../options/option-row.js';
 
 /** Every algorithm. To add an algorithm, add a line here. */
 const list = [
@@ -55,3 +56,9 @@ export type SharedAlgorithmOptions = Exclude<AlgorithmOptions, { algo: 'adaptive
 
 /** Every algorithm by name. */
 export const algorithms = new AlgorithmRegistry(list as readonly unknown[] as readonly Algorithm[], variants);
+
+/** The algorithm of a limit, or of a candidate. */
+export const algoOption: OptionRow = {
+  kind: words(algorithms.names),
+  text: 'The algorithm. A limit that code defines needs none, and a candidate has that of its limit.',
+};

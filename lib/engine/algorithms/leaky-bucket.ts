@@ -12,7 +12,7 @@ import {
   openArrival,
   scaleArrival,
 } from './arrival-time.js';
-import { rateOptions } from './rate-options.js';
+import { rateOptions } from './common-options.js';
 import { ticketAfter, scaleOf, ticksFor, timeFor, unitsUntil } from './scale.js';
 import { shareOfRate, wholeShare } from './share.js';
 

@@ -1,6 +1,5 @@
 import type { OptionRow, OptionRows } from '../options/option-row.js';
-import type { Algorithm } from './algorithm.js';
-import type { Variant } from './variant.js';
+import type { Algorithm, Variant } from './algorithm.js';
 
 type Options = Readonly<Record<string, unknown>>;
 

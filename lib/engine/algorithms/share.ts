@@ -1,5 +1,6 @@
 import { duration } from '../options/check-options.js';
 import { type Duration, MAX_INTERVAL_MS } from '../options/values.js';
+import type { Algorithm, Parameters } from './algorithm.js';
 
 /** A part of a number of units, rounded down without floating-point error: 0.29 of 100 is 29. */
 export function wholeShare(count: number, part: number): number {
@@ -28,4 +29,14 @@ export function shareOfBurst<O extends { rate: number; interval: Duration; burst
   part: number,
 ): O {
   return { ...shareOfRate(options, part), burst: shareOfUnits(options.burst ?? options.rate, part) };
+}
+
+/** A share of a quota in whole units, rounded up without floating-point error: 0.55 of 100 is 55. */
+export function unitsOf(share: number, quota: number): number {
+  return Math.min(quota, Math.ceil(Number((share * quota).toPrecision(12))));
+}
+
+/** The parameters with another quota. */
+export function withQuota(algorithm: Algorithm, parameters: Parameters, quota: number): Parameters {
+  return algorithm.withQuota?.(parameters, quota) ?? { ...parameters, quota };
 }

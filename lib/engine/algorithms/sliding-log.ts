@@ -2,8 +2,7 @@ import { readOptions } from '../options/check-options.js';
 import { whole } from '../options/kinds.js';
 import { type Duration, showDuration } from '../options/values.js';
 import type { Algorithm, Parameters, State } from './algorithm.js';
-import { holdOptions, type HoldOptions } from './hold-options.js';
-import { rateOptions } from './rate-options.js';
+import { holdOptions, type HoldOptions, rateOptions } from './common-options.js';
 import { shareOfRate } from './share.js';
 
 /**

@@ -10,10 +10,10 @@ import {
   reserving,
   sharingOfArrival,
 } from './arrival-time.js';
-import { burstOptions } from './rate-options.js';
+import { burstOptions } from './common-options.js';
 import { ticketAfter, scaleOf, ticksFor, timeFor, unitsUntil } from './scale.js';
 import { shareOfBurst } from './share.js';
-import type { WarmingBucketOptions } from './warm-up/options.js';
+import type { WarmingBucketOptions } from './warm-up/ramp.js';
 
 /**
  * A token bucket (RFC 2697 names its parts): it holds up to `burst` tokens, a request of cost c takes c of them, and `rate`

@@ -1,15 +1,15 @@
-import { FirstUse } from '../util/first-use.js';
-import { asksForAnchor } from '../algorithms/anchor.js';
-import type { AlgorithmOptions } from '../algorithms/index.js';
-import { RecentMap } from '../util/recent-map.js';
 import {
   type CompiledVersion,
   type FeatureTerms,
+  FirstUse,
   type MetBy,
   type Version,
   type Versions,
   versionsOf,
 } from './limit-feature.js';
+import { asksForAnchor } from '../algorithms/anchor.js';
+import type { AlgorithmOptions } from '../algorithms/index.js';
+import { RecentMap } from '../util/bounded-maps.js';
 import type { LimitPlace, LimitSettings } from './limit-settings.js';
 import { LimitTerms, type PlaceLikeAnother } from './limit-terms.js';
 

@@ -1,11 +1,8 @@
 import type { Anchor } from '../algorithms/anchor.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
-import { priorityMessages } from '../errors/messages/priority.js';
-import { upToMessages } from '../errors/messages/up-to.js';
-import { withinMessages } from '../errors/messages/within.js';
-import { assertCost } from './arguments.js';
-import { assertPriority, type Priority } from './priority.js';
+import { priorityMessages, upToMessages, withinMessages } from '../errors/messages/calls.js';
+import { assertCost, assertPriority, type Priority } from './arguments.js';
 
 /** The keys of a limit's parents. */
 export interface WithinOptions {

@@ -1,6 +1,6 @@
 import type { CompiledLimit } from './compiled-limit.js';
 import type { DecidesTogether } from './limit-feature.js';
-import type { Priority } from './priority.js';
+import type { Priority } from './arguments.js';
 import { boundedIdentity } from './identity.js';
 
 /** One limit's counter for one key. */

@@ -1,3 +1,5 @@
+import type { CompiledLimit } from './compiled-limit.js';
+
 /** The decision of one limit on one request. */
 export interface Decision {
   /** True if this limit lets the request pass. The request passes if all of its limits do. */
@@ -56,4 +58,53 @@ export interface CheckResult {
   delayMs: number;
   /** For a check with `upTo`: the number of units that it took from each limit; 0 if it was rejected. */
   taken?: number;
+}
+
+/**
+ * The decisions of limits that are hidden from clients. They are marked here, since decisions belong to users, who return and compare them.
+ */
+const hidden = new WeakSet<Decision>();
+
+/** Marks a decision as hidden from clients, and returns it. */
+export function hide<D extends Decision>(decision: D): D {
+  hidden.add(decision);
+  return decision;
+}
+
+/** Returns true if a decision is hidden from clients. */
+export function isHidden(decision: Decision): boolean {
+  return hidden.has(decision);
+}
+
+/** A limit that was checked. */
+export interface CheckedLimit {
+  readonly limit: CompiledLimit;
+}
+
+/** Combines the decisions of limits, which are in the same order. There must be at least one. */
+export function toCheckResult(decisions: Decision[], checked: readonly CheckedLimit[]): CheckResult {
+  let enforced: Decision | undefined;
+  let refused: Decision | undefined;
+  let delayMs = 0;
+  for (let i = 0; i < decisions.length; i++) {
+    const decision = decisions[i]!;
+    if (checked[i]!.limit.shadow) continue;
+    enforced = enforced === undefined ? decision : tighter(enforced, decision);
+    delayMs = Math.max(delayMs, decision.delayMs);
+    if (decision.allowed) continue;
+    if (refused === undefined || decision.retryAfterMs > refused.retryAfterMs) refused = decision;
+  }
+  if (refused !== undefined) return { allowed: false, decisions, tightest: refused, delayMs: 0 };
+  return { allowed: true, decisions, tightest: enforced ?? decisions.reduce(tighter), delayMs };
+}
+
+/** Returns true if a decision rejects its request. A shadow limit only reports. */
+export function isRefusal({ shadow }: Pick<CompiledLimit, 'shadow'>, { allowed }: Pick<Decision, 'allowed'>): boolean {
+  return !allowed && !shadow;
+}
+
+/** Returns the one of two allowing decisions that leaves fewer units. */
+export function tighter(one: Decision, other: Decision): Decision {
+  if (other.remaining !== one.remaining) return other.remaining < one.remaining ? other : one;
+  return other.resetAfterMs > one.resetAfterMs ? other : one;
 }

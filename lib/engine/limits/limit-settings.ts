@@ -1,6 +1,7 @@
 import type { AlgorithmOptions } from '../algorithms/index.js';
 import type { RateLimitStoreError } from '../errors/errors.js';
 import type { FeatureOfOptions, FeatureTerms } from './limit-feature.js';
+import { text } from '../options/kinds.js';
 
 /** The fallback of a limit while its store fails: it counts in process, lets requests pass, or responds with 503. */
 export type StoreErrorPolicy = 'local' | 'allow' | 'deny';
@@ -112,3 +113,6 @@ export type LimitMode = 'enforce' | 'shadow' | 'off';
 
 /** All modes. Limits in code have one of the first two. */
 export const LIMIT_MODES: readonly LimitMode[] = ['enforce', 'shadow', 'off'];
+
+/** The characters that a String of a structured field can contain, since the name is sent in headers. */
+export const limitName = text('1 to 128 printable ASCII characters', '^[ -~]{1,128}$');

@@ -1,11 +1,12 @@
 import { type Algorithm, issuesTickets, type Parameters } from '../algorithms/algorithm.js';
 import { type AlgorithmOptions, algorithms } from '../algorithms/index.js';
 import { RateLimitConfigError } from '../errors/errors.js';
+import { optionMessages } from '../errors/messages/options.js';
 import { messages } from '../errors/messages/general.js';
 import { bare } from '../util/objects.js';
 import type { Estimates } from './estimates.js';
 import { type DecidesTogether, featuresOf, type LimitFeature } from './limit-feature.js';
-import { unitsOf } from './limit-parameters.js';
+import { unitsOf } from '../algorithms/share.js';
 import {
   type CarryOver,
   type Escalation,
@@ -15,8 +16,19 @@ import {
   NEAR_LIMIT,
   type OnStoreError,
 } from './limit-settings.js';
-import { optionMessages } from '../errors/messages/options.js';
-import { refuseForeignOptions } from './limit-refusals.js';
+
+/** Throws for options that belong to another algorithm. Unknown options are left to the caller. */
+export function refuseForeignOptions(options: AlgorithmOptions, algorithm: Algorithm, location: string): void {
+  for (const [option, value] of Object.entries(options)) {
+    if (option === 'algo' || value === undefined || Object.hasOwn(algorithm.options, option)) continue;
+    const owners = algorithms.withOption(option);
+    if (owners.length === 0) continue;
+    throw new RateLimitConfigError(
+      optionMessages.at(location, optionMessages.foreign(option, algorithm.name, owners)),
+      { code: 'SLUICE_UNSUPPORTED_OPTION' },
+    );
+  }
+}
 
 /** The result of reading an algorithm's options, which doesn't depend on the place of the limit. */
 interface OptionsReading {

@@ -73,8 +73,14 @@ function ownOptions(given: object, rows: OptionRows): Readonly<Record<string, un
 /** Throws for missing and invalid options. */
 export function checkGiven(location: string, given: object, rows: OptionRows): void {
   const values = ownOptions(given, rows);
-  for (const [option, { kind, required }] of listsOf(rows).all) {
-    if (values[option] !== undefined || required === true) checkValue(location, option, values[option], kind);
+  const { names, required } = listsOf(rows);
+  const own = ownRows(rows);
+  // Few options are given, in the order of their rows. A missing one is reported when its row's turn comes.
+  const isComplete = required.every((option) => values[option] !== undefined);
+  for (const option of isComplete ? Object.keys(values) : names) {
+    const row = own[option]!;
+    const value = values[option];
+    if (value !== undefined || row.required === true) checkValue(location, option, value, row.kind);
   }
 }
 
@@ -88,19 +94,28 @@ export function checkTogether(
   rows: OptionRows,
   mayBeElsewhere?: (option: string) => boolean,
 ): void {
-  const options = ownOptions(given, rows);
+  checkRelated(location, ownOptions(given, rows), rows, mayBeElsewhere);
+}
+
+function checkRelated(
+  location: string,
+  options: Readonly<Record<string, unknown>>,
+  rows: OptionRows,
+  mayBeElsewhere?: (option: string) => boolean,
+): void {
   const own = ownRows(rows);
   const valueOf = (option: string) => (options[option] === undefined ? own[option]?.default : options[option]);
-  for (const [option, { excludes = [], needs = {} }] of listsOf(rows).related) {
-    for (const each of valueOf(option) === undefined ? [] : excludes) {
-      const other: Exclusion = typeof each === 'string' ? bare({ option: each }) : bare(each);
+  for (const { option, usual, excludes, needs } of listsOf(rows).related) {
+    const isGiven = options[option] !== undefined;
+    if (!isGiven && usual === undefined) continue;
+    for (const other of excludes) {
       if (!isThat(valueOf(other.option), other)) continue;
       throw new RateLimitConfigError(
         optionMessages.at(location, optionMessages.exclude(option, shown(other), other.expected)),
         { code: 'SLUICE_EXCLUDED_OPTIONS' },
       );
     }
-    for (const [needed, what] of options[option] === undefined ? [] : Object.entries(needs)) {
+    for (const [needed, what] of isGiven ? needs : []) {
       if (valueOf(needed) !== undefined || mayBeElsewhere?.(needed) === true) continue;
       throw new RateLimitConfigError(optionMessages.at(location, optionMessages.needs(option, needed, what)), {
         code: 'SLUICE_MISSING_OPTION',
@@ -125,8 +140,8 @@ export function readOptions<const Rows extends OptionRows>(
   given: object,
   rows: Rows,
 ): ReadOptions<Rows> {
-  checkTogether(location, given, rows);
   const options = ownOptions(given, rows);
+  checkRelated(location, options, rows);
   const read: Record<string, unknown> = {};
   for (const [option, { kind, required, default: usual }] of listsOf(rows).all) {
     const value = options[option] === undefined ? usual : options[option];
@@ -166,4 +181,50 @@ export function duration(location: string, option: string, value: unknown): numb
 /** Reads one of a list of words. */
 export function oneOf<const T extends string>(location: string, option: string, value: unknown, list: readonly T[]): T {
   return read(location, option, value, words(list));
+}
+
+/** An option whose number is most likely meant as seconds, although numbers are milliseconds. */
+export interface LikelySeconds {
+  readonly option: string;
+  readonly got: number;
+}
+
+const HALF_AN_HOUR = 1800;
+/** 30 days and 365 days in seconds. */
+const MONTH_AND_YEAR: readonly number[] = [2_592_000, 31_536_000];
+
+/**
+ * Returns true if a long duration looks like seconds: a whole number below 1000, or the seconds of half an hour, one or more hours or days,
+ * unless it's also a number of whole seconds in milliseconds.
+ */
+export function isLikelySeconds(value: unknown): value is number {
+  if (isBelowSecond(value)) return true;
+  if (typeof value !== 'number' || !Number.isInteger(value) || value <= 0) return false;
+  return (value % HALF_AN_HOUR === 0 && value % 1000 > 0) || MONTH_AND_YEAR.includes(value);
+}
+
+/** The same for a duration that is often a second or two, such as a timeout: there, 1800 and 3600 are taken for milliseconds. */
+export function isBelowSecond(value: unknown): value is number {
+  return typeof value === 'number' && Number.isInteger(value) && value > 0 && value < 1000;
+}
+
+/** The long durations among some options, including nested ones, that are most likely meant as seconds. */
+export function likelySeconds(given: object, rows: OptionRows, parent = ''): LikelySeconds[] {
+  const { names, timed } = listsOf(rows);
+  const values = givenOptions(given as Record<string, unknown>, names);
+  const found: LikelySeconds[] = [];
+  for (const { option: name, options, isLong } of timed) {
+    const value = values[name];
+    if (value === undefined) continue;
+    const option = parent + name;
+    if (options !== undefined && isObject(value)) found.push(...likelySeconds(value, options, `${option}.`));
+    else if (!isLong) continue;
+    else if (!Array.isArray(value)) note(found, option, value);
+    else for (const [index, item] of value.entries()) note(found, `${option}[${index}]`, item);
+  }
+  return found;
+}
+
+function note(found: LikelySeconds[], option: string, value: unknown): void {
+  if (isLikelySeconds(value)) found.push({ option, got: value });
 }

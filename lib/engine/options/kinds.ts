@@ -30,7 +30,7 @@ export function number(expected: string, bounds: Readonly<Record<string, number>
 /** A share of something, up to all of it. */
 export const fraction = number('a number > 0 and <= 1', { exclusiveMinimum: 0, maximum: 1 });
 
-/** One of some words. */
+/** One word of a list. */
 export function words<const Word extends string>(list: readonly Word[]): OptionKind<Word> {
   return {
     expected: `one of ${list.join(', ')}`,
@@ -48,7 +48,7 @@ export function timeSchemas(bounds: JsonSchema): JsonSchema[] {
 
 const TIMES = timeSchemas({ exclusiveMinimum: 0, maximum: MAX_INTERVAL_MS });
 
-/** Durations. They are read into microseconds. */
+/** Durations. They are converted to microseconds. */
 export const time: OptionKind<number> = {
   expected: `${DURATION_FORM}, more than 0 and at most 1 year`,
   isValid: (value) => !Number.isNaN(microseconds(value)),
@@ -82,7 +82,7 @@ export const flag: OptionKind<boolean> = {
   schema: { type: 'boolean' },
 };
 
-/** Texts of a pattern. */
+/** Texts that match a pattern. */
 export function text(expected: string, pattern: string): OptionKind<string> {
   const form = new RegExp(pattern);
   return {
@@ -92,7 +92,7 @@ export function text(expected: string, pattern: string): OptionKind<string> {
   };
 }
 
-/** Objects of options. `isValid` checks the whole. */
+/** Objects of options. `isValid` checks the whole object. */
 export function object(
   expected: string,
   options: OptionRows,
@@ -140,3 +140,42 @@ export function orFunction<T>(kind: OptionKind<T>, expected: string): OptionKind
 export function readLater(data: OptionKind): OptionKind {
   return { expected: data.expected, isValid: () => true, data };
 }
+
+/**
+ * A number of bytes, or a string of a number and a unit, such as `'512B'`, `'1kB'` or `'1.5MiB'`. The units are `B`, `kB`, `MB` and
+ * `GB`, by thousands, and `KiB`, `MiB` and `GiB`, by 1024.
+ */
+export type Size = number | string;
+
+const BYTES: Readonly<Record<string, number>> = {
+  B: 1,
+  kB: 1000,
+  MB: 1000 ** 2,
+  GB: 1000 ** 3,
+  KiB: 1024,
+  MiB: 1024 ** 2,
+  GiB: 1024 ** 3,
+};
+
+const SIZE = /^([0-9]{1,15}(?:[.][0-9]{1,9})?) ?([kMG]?B|[KMG]iB)$/;
+
+/** Reads a size into bytes: a whole number from 1; NaN if it is not one. */
+export function bytesOf(value: unknown): number {
+  const [, amount, unit = ''] = typeof value === 'string' ? (SIZE.exec(value) ?? []) : ['', value, 'B'];
+  const bytes =
+    unit === '' || (typeof value !== 'number' && typeof value !== 'string') ? NaN : Number(amount) * BYTES[unit]!;
+  return Number.isSafeInteger(bytes) && bytes >= 1 ? bytes : NaN;
+}
+
+/** Sizes of at least one byte. */
+export const size: OptionKind<number> = {
+  expected: `bytes or a size such as '1kB' (units: ${Object.keys(BYTES).join(', ')}), a whole number of bytes and at least 1`,
+  isValid: (value) => !Number.isNaN(bytesOf(value)),
+  read: bytesOf,
+  schema: {
+    anyOf: [
+      { type: 'integer', minimum: 1, maximum: Number.MAX_SAFE_INTEGER },
+      { type: 'string', pattern: SIZE.source },
+    ],
+  },
+};

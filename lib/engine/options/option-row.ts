@@ -1,4 +1,5 @@
 import { show } from '../errors/wording.js';
+import { bare } from '../util/objects.js';
 
 /** A JSON Schema. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
@@ -150,21 +151,39 @@ export function ownRows(rows: OptionRows): OptionRows {
 /** A row and the name of its option. */
 export type NamedRow = readonly [option: string, row: OptionRow];
 
-/** Some rows as lists, which every limit that an app starts with is read by. */
+/** Some rows as lists, so that limits are read quickly when an app starts. */
 interface RowLists {
   /** The names of all options. */
   readonly names: readonly string[];
   /** All rows, each without what other code wrote to `Object.prototype`. */
   readonly all: readonly NamedRow[];
-  /** The rows that exclude other options or need them. */
-  readonly related: readonly NamedRow[];
+  /** The names of the required options. */
+  readonly required: readonly string[];
+  /** The options that exclude or need others. */
+  readonly related: readonly RelatedRow[];
   /** The rows of long durations, and those whose values have options of their own. */
-  readonly timed: readonly NamedRow[];
+  readonly timed: readonly TimedRow[];
+}
+
+/** An option that excludes or needs others. */
+interface RelatedRow {
+  readonly option: string;
+  /** Its default value. */
+  readonly usual: unknown;
+  readonly excludes: readonly Exclusion[];
+  readonly needs: readonly (readonly [option: string, what: string])[];
+}
+
+/** A long duration, or an option whose values have options of their own. */
+interface TimedRow {
+  readonly option: string;
+  readonly options: OptionRows | undefined;
+  readonly isLong: boolean;
 }
 
 const LISTS = new WeakMap<OptionRows, RowLists>();
 
-/** Returns some rows as lists. Rows don't change, so their lists are made once. */
+/** Returns some rows as lists. Rows don't change, so their lists are created once. */
 export function listsOf(rows: OptionRows): RowLists {
   const known = LISTS.get(rows);
   if (known !== undefined) return known;
@@ -172,15 +191,23 @@ export function listsOf(rows: OptionRows): RowLists {
   const lists: RowLists = {
     names: Object.keys(rows),
     all,
-    related: all.filter(([, { excludes, needs }]) => excludes !== undefined || needs !== undefined),
-    // Some options are read by a later step, and only their data has rows.
-    timed: all.filter(([, { kind, isLong }]) => isLong === true || ownKind(dataOf(kind) ?? kind).options !== undefined),
+    related: all.flatMap(([option, { default: usual, excludes = [], needs = {} }]) => {
+      const others = excludes.map((each) => bare(typeof each === 'string' ? { option: each } : each));
+      const related = { option, usual, excludes: others, needs: Object.entries(needs) };
+      return others.length + related.needs.length === 0 ? [] : [related];
+    }),
+    required: all.flatMap(([option, { required }]) => (required === true ? [option] : [])),
+    timed: all.flatMap(([option, { kind, isLong }]) => {
+      // Some options are read by a later step, and only their data has rows.
+      const { options } = ownKind(dataOf(kind) ?? kind);
+      return isLong === true || options !== undefined ? [{ option, options, isLong: isLong === true }] : [];
+    }),
   };
   LISTS.set(rows, lists);
   return lists;
 }
 
 /** The names of the required options. */
-export function requiredOf(rows: OptionRows): string[] {
-  return listsOf(rows).all.flatMap(([option, { required }]) => (required === true ? [option] : []));
+export function requiredOf(rows: OptionRows): readonly string[] {
+  return listsOf(rows).required;
 }

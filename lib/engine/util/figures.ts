@@ -1,12 +1,18 @@
 // The formats of numbers in the console, in the command line and in the playground.
 
-const WHOLE = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
-const SHORT = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
+// The first format of a process takes milliseconds, and most apps show no numbers.
+let wholeFormat: Intl.NumberFormat | undefined;
+let shortFormat: Intl.NumberFormat | undefined;
 const MINUS = '\u2212';
 const SPACE = '\u00a0';
 
 export function whole(value: number): string {
-  return WHOLE.format(value);
+  return (wholeFormat ??= new Intl.NumberFormat('en', { maximumFractionDigits: 0 })).format(value);
+}
+
+function short(value: number): string {
+  shortFormat ??= new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
+  return shortFormat.format(value);
 }
 
 /** Units of a limit: `1,200 tokens`, `1 token`. Millionths of a currency are shown as money, `$0.50`. */
@@ -50,7 +56,7 @@ export function perSecond(value: number): string {
   if (value === 0) return '0';
   if (value < 0.1) return '<\u202f0.1';
   if (value < 100) return value.toFixed(1).replace(/\.0$/, '');
-  return value < 10_000 ? WHOLE.format(value) : SHORT.format(value);
+  return value < 10_000 ? whole(value) : short(value);
 }
 
 export function percent(part: number, all: number): string {
@@ -119,4 +125,15 @@ export function plural(count: number, one: string, many = `${one}s`): string {
 /** The same with spaces that allow line breaks, as terminals use them. */
 export function spaced(text: string): string {
   return text.replaceAll(/[\u00a0\u202f]/g, ' ');
+}
+
+/**
+ * Characters that hide, or that change how the text around them reads: control characters, line separators, zero-width spaces and the marks
+ * that set the direction of writing. Joiners are allowed, since words and emoji need them.
+ */
+const MISLEADING = /[\p{Cc}\u061C\u200B\u200E\u200F\u2028-\u202E\u2066-\u2069\uFEFF]/gu;
+
+/** A text that clients choose, such as an identity, in a form that is safe to show to people: misleading characters are escaped. */
+export function legible(text: string): string {
+  return text.replaceAll(MISLEADING, (each) => `\\u{${each.codePointAt(0)!.toString(16)}}`);
 }

@@ -8,7 +8,7 @@ import { leasedResult } from '../../app/limiter/caller-answer.js';
 import { decidedEnforced } from '../../storage/stores/enforced-entries.js';
 import type { Lease } from '../../app/limiter/lease.js';
 import type { Limiter } from '../../app/limiter/limiter.js';
-import { isRefusal } from '../../engine/limits/check-result.js';
+import { isRefusal } from '../../engine/limits/decision.js';
 import type { CheckEntry } from '../../engine/limits/counter.js';
 import { refuseWrongList } from '../../app/limiter/limit-checks.js';
 import { JobClaims, type JobWait } from './job-claims.js';

@@ -1,6 +1,6 @@
 import type { Phase } from '../../app/config/common-limit-options.js';
 import { counterId } from '../../engine/limits/counter.js';
-import { leastImportant } from '../../engine/limits/priority.js';
+import { leastImportant } from '../../engine/limits/arguments.js';
 import type { Answers } from '../../nest/request/answers.js';
 import { giveBack } from '../../nest/request/charges.js';
 import type { Completions } from '../../nest/request/completions.js';

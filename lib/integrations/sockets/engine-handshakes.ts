@@ -1,6 +1,5 @@
 import { ServerResponse } from 'node:http';
-import { Attempts } from '../../engine/errors/attempts.js';
-import { logger } from '../../engine/errors/logger.js';
+import { Attempts, logger } from '../../engine/errors/logger.js';
 import { socketMessages } from '../../engine/errors/messages/sockets.js';
 import { headersOf, refuse } from './refusal-response.js';
 import type { Admission, HandshakeRequest, SocketChecks } from './socket-checks.js';

@@ -4,7 +4,7 @@ import { socketMessages } from '../../engine/errors/messages/sockets.js';
 import { RateLimitExceededException } from '../../app/http/rate-limit-exceeded.exception.js';
 import { refusalData } from '../../app/transports/refusal.js';
 import { type Awaitable, isPromise } from '../../engine/util/awaitable.js';
-import { reasonOf } from '../../engine/util/reason-of.js';
+import { reasonOf } from '../../engine/errors/reasons.js';
 
 const log = new OnceLogger(logger);
 

@@ -1,4 +1,4 @@
-import { BoundedMap, Kept } from '../../engine/util/bounded-map.js';
+import { BoundedMap, Kept } from '../../engine/util/bounded-maps.js';
 import { recordOf, type HitTerms, type ThrottlerRecord } from './throttler-record.js';
 
 /** The bytes of a key without hits, and of each hit. */

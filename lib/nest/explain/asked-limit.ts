@@ -1,4 +1,4 @@
-import type { Priority } from '../../engine/limits/priority.js';
+import type { Priority } from '../../engine/limits/arguments.js';
 import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
 import type { ListedEntry } from '../../app/overrides/lists/list.js';
 import type { Rule } from '../../app/rules/rule.js';

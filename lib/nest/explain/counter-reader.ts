@@ -6,7 +6,7 @@ import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
 import { type CheckEntry, togetherOf } from '../../engine/limits/counter.js';
 import { decided } from '../../storage/stores/decide.js';
 import type { Store, StoreDecision } from '../../storage/stores/store.js';
-import { reasonOf } from '../../engine/util/reason-of.js';
+import { reasonOf } from '../../engine/errors/reasons.js';
 import type { AskedLimit } from './asked-limit.js';
 import type { CounterState, ExplainedDecision } from './explanation.js';
 import { listDecision } from './list-decisions.js';

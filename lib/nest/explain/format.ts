@@ -1,6 +1,6 @@
 import { algorithms, type AlgorithmOptions } from '../../engine/algorithms/index.js';
 import type { HeldNow } from '../../engine/limits/estimates.js';
-import type { RecentUsage } from '../../engine/limits/recent-usage.js';
+import type { RecentUsage } from '../../engine/limits/key-reports.js';
 import type { ListedEntry } from '../../app/overrides/lists/list.js';
 import type { Override } from '../../app/overrides/override.js';
 import { plural, spaced } from '../../engine/util/figures.js';

@@ -6,7 +6,7 @@ import { lineageOf } from '../../app/rules/declared-metadata.js';
 import { LimitRegistry } from '../../app/rules/limit-registry.js';
 import { writtenName } from '../../app/rules/namespaces.js';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
-import { methodMessages } from '../../engine/errors/messages/methods.js';
+import { methodMessages } from '../../engine/errors/messages/app-code.js';
 import { LimiterService } from '../limiter.service.js';
 import { ALL_CALLS, type LimitedMethodSite } from './limited-method.js';
 

@@ -4,7 +4,7 @@ import type { LeasedDecision } from '../../app/limiter/lease.js';
 import type { Limiter } from '../../app/limiter/limiter.js';
 import type { Declaration } from '../../app/rules/declaration.js';
 import { RateLimitArgumentError } from '../../engine/errors/errors.js';
-import { askMessages } from '../../engine/errors/messages/ask.js';
+import { askMessages } from '../../engine/errors/messages/calls.js';
 import { isCost } from '../../engine/limits/arguments.js';
 import { LongTimeout } from '../../engine/util/long-timeout.js';
 import type { LimitedSettings } from './read-limited-options.js';

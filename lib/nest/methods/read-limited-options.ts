@@ -1,7 +1,7 @@
 import { isRecord } from '../../app/config/option-checks.js';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
-import { methodMessages } from '../../engine/errors/messages/methods.js';
+import { methodMessages } from '../../engine/errors/messages/app-code.js';
 import { isCost } from '../../engine/limits/arguments.js';
 import { duration, refuseUnknown } from '../../engine/options/check-options.js';
 import { givenOptions } from '../../engine/options/values.js';

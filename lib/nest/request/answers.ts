@@ -6,16 +6,14 @@ import {
   Injectable,
   ServiceUnavailableException,
 } from '@nestjs/common';
-import { Attempts } from '../../engine/errors/attempts.js';
+import { Attempts, logger } from '../../engine/errors/logger.js';
 import { RateLimitStoreError } from '../../engine/errors/errors.js';
-import { logger } from '../../engine/errors/logger.js';
 import { messages } from '../../engine/errors/messages/general.js';
-import { isRefusal } from '../../engine/limits/check-result.js';
+import { type CheckResult, isRefusal } from '../../engine/limits/decision.js';
 import { isPromise } from '../../engine/util/awaitable.js';
 import { RATE_LIMIT_SETTINGS } from '../../app/config/tokens.js';
 import { type RateLimitSettings } from '../../app/config/settings.js';
 import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
-import type { CheckResult } from '../../engine/limits/decision.js';
 import { PROBLEM_TYPE, quotaExceeded, reducedCapacity } from '../../app/http/problem.js';
 import { exceededBody, RateLimitExceededException } from '../../app/http/rate-limit-exceeded.exception.js';
 import { deniedProblem, RateLimitDeniedException } from '../../app/http/rate-limit-denied.exception.js';

@@ -1,8 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { Outcome } from '../../app/config/common-limit-options.js';
 import { RATE_LIMIT_STORE } from '../../app/config/tokens.js';
-import { Attempts } from '../../engine/errors/attempts.js';
-import { logger } from '../../engine/errors/logger.js';
+import { Attempts, logger } from '../../engine/errors/logger.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { Lease } from '../../app/limiter/lease.js';
 import { WaitQueues } from '../../app/waiting/wait-queues.js';
@@ -14,7 +13,7 @@ import type { Store } from '../../storage/stores/store.js';
 import { type Answer, answerOf } from '../../app/transports/answer.js';
 import type { ClosableResponse } from '../../app/transports/connection.js';
 import { isPromise } from '../../engine/util/awaitable.js';
-import { reasonOf } from '../../engine/util/reason-of.js';
+import { reasonOf } from '../../engine/errors/reasons.js';
 import { Answers } from './answers.js';
 import { giveBack, type RequestCharge, type StoreCheck, weigh } from './charges.js';
 import { countedUnits } from './counted-units.js';
@@ -176,7 +175,7 @@ function delayOf({ entries, decisions }: StoreCheck): number {
   return Math.max(...decisions.map(({ delayMs }, index) => (entries[index]!.limit.shadow ? 0 : delayMs)));
 }
 
-/** The end of a request, as a signal of load. A rejection is no signal, nor is a slow client. */
+/** The end of a request, as a signal of load. Neither a rejection nor a slow client is one. */
 function endOf({ wasRefused, wasRead }: RequestCompletion, outcome: Outcome): LeaseEnd {
   return wasRefused || !wasRead ? 'ignored' : leaseEndOf(outcome);
 }

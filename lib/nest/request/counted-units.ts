@@ -1,6 +1,6 @@
 import type { Outcome } from '../../app/config/common-limit-options.js';
 import type { Rule } from '../../app/rules/rule.js';
-import type { Attempts } from '../../engine/errors/attempts.js';
+import type { Attempts } from '../../engine/errors/logger.js';
 import { RateLimitArgumentError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { assertActual } from '../../engine/limits/arguments.js';

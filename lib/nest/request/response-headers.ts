@@ -1,13 +1,11 @@
 import { ServerResponse } from 'node:http';
 import { type ExecutionContext, Inject, Injectable } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
-import type { CheckedLimit } from '../../engine/limits/check-result.js';
-import { Attempts, type FailureLog } from '../../engine/errors/attempts.js';
-import { logger } from '../../engine/errors/logger.js';
+import type { CheckedLimit, CheckResult } from '../../engine/limits/decision.js';
+import { Attempts, type FailureLog, logger } from '../../engine/errors/logger.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { RATE_LIMIT_SETTINGS } from '../../app/config/tokens.js';
 import { type RateLimitSettings } from '../../app/config/settings.js';
-import type { CheckResult } from '../../engine/limits/decision.js';
 import type { RequestParts } from '../../app/transports/request-reader.js';
 import { connectionOf } from '../../app/transports/connection.js';
 import { isHeaders, isOwnFormat, retryAfter } from '../../app/http/header-format.js';

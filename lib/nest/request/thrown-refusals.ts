@@ -1,8 +1,7 @@
 import { type ArgumentsHost, type ExecutionContext, Injectable } from '@nestjs/common';
 import { retryAfter } from '../../app/http/header-format.js';
 import type { RateLimitExceededException } from '../../app/http/rate-limit-exceeded.exception.js';
-import type { CheckedLimit } from '../../engine/limits/check-result.js';
-import type { CheckResult, Decision } from '../../engine/limits/decision.js';
+import type { CheckedLimit, CheckResult, Decision } from '../../engine/limits/decision.js';
 import { LimitRegistry } from '../../app/rules/limit-registry.js';
 import type { Rule } from '../../app/rules/rule.js';
 import { callOf, partsOf } from '../../app/transports/read-request.js';

@@ -1,4 +1,4 @@
-import type { FeaturedLimit, FeatureOfOptions, LimitFeature } from '../../engine/limits/limit-feature.js';
+import type { FeaturedLimit, FeatureOfOptions, FirstUse, LimitFeature } from '../../engine/limits/limit-feature.js';
 import type { Connection } from '../redis/connection.js';
 import type { InstanceChannel } from '../redis/instance-channel.js';
 import type { LocalDecisions } from '../stores/layers/local-decisions.js';
@@ -9,7 +9,6 @@ import type { ReadableStore } from '../stores/feature-reading.js';
 import type { Store } from '../stores/store.js';
 import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
 import type { Counter } from '../../engine/limits/counter.js';
-import type { FirstUse } from '../../engine/util/first-use.js';
 import type { Awaitable } from '../../engine/util/awaitable.js';
 import type { BindKey, RequestTrait } from './request-trait.js';
 import type { TenantsNow } from './tenants.js';

@@ -1,6 +1,6 @@
 import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
 import type { Counter } from '../../engine/limits/counter.js';
-import type { FeatureOfOptions, FeatureTerms } from '../../engine/limits/limit-feature.js';
+import type { FeatureOfOptions, FeatureTerms, FirstUse } from '../../engine/limits/limit-feature.js';
 import type { ReadableStore } from '../stores/feature-reading.js';
 import type { OuterLayer } from '../stores/layers/outer-layer.js';
 import type { StoreLayer } from '../stores/layers/store-layer.js';
@@ -13,7 +13,6 @@ import type { CandidateLimitOptions, CandidatePatch } from './candidates/options
 import type { Feature, LayerSurroundings, ShownUnits } from './feature.js';
 import type { TenantsNow } from './tenants.js';
 import { bare } from '../../engine/util/objects.js';
-import type { FirstUse } from '../../engine/util/first-use.js';
 import type { BindKey, RequestTrait } from './request-trait.js';
 import { holds } from './holds/holds.js';
 import { leases } from './leases/leases.js';

@@ -1,6 +1,6 @@
 import type { ExecutionContext } from '@nestjs/common';
 import type { CompiledLimit, MetBy } from '../../engine/limits/compiled-limit.js';
-import type { LimitKey } from '../../engine/limits/limit-key.js';
+import type { LimitKey } from '../../engine/limits/identity.js';
 import type { Awaitable } from '../../engine/util/awaitable.js';
 
 /** A property of requests and calls that selects a version of a limit. `Key` is a key that was bound. */

@@ -1,4 +1,4 @@
-import { reasonOf } from '../../engine/util/reason-of.js';
+import { reasonOf } from '../../engine/errors/reasons.js';
 import { CONNECT_TIMEOUT_MS, DISCONNECT_TIMEOUT_MS, isCluster, ignoreConnectionErrors } from './client.js';
 import type { Connection, Server } from './connection.js';
 import { isErrorReply } from './reply-error.js';

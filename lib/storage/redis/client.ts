@@ -2,8 +2,7 @@
 import type { Cluster, ClusterNode, Redis, RedisOptions } from 'ioredis';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
-import { withoutSecretsIn } from '../../engine/util/without-secrets.js';
-import { reasonOf } from '../../engine/util/reason-of.js';
+import { reasonOf, withoutSecretsIn } from '../../engine/errors/reasons.js';
 import { redisMessages } from '../../engine/errors/messages/redis.js';
 import { forgetError, rememberError, whyNotReady } from './connection-errors.js';
 import type { Connection, ServerCluster } from './connection.js';

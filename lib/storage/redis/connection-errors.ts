@@ -1,8 +1,7 @@
 import { RateLimitStoreError } from '../../engine/errors/errors.js';
-import { REJECTS_LOGIN } from '../../engine/errors/lacks-a-right.js';
+import { REJECTS_LOGIN, withoutSecretsIn } from '../../engine/errors/reasons.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { redisMessages } from '../../engine/errors/messages/redis.js';
-import { withoutSecretsIn } from '../../engine/util/without-secrets.js';
 
 /** The last error of each connection that is down, such as a refused port or a wrong password. */
 const lastErrors = new WeakMap<object, string>();

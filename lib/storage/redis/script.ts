@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { logger } from '../../engine/errors/logger.js';
 import { redisMessages } from '../../engine/errors/messages/redis.js';
-import { reasonOf } from '../../engine/util/reason-of.js';
+import { reasonOf } from '../../engine/errors/reasons.js';
 import { isCluster } from './client.js';
 import type { Connection, Server, ServerCluster } from './connection.js';
 import { NodeConnections, type SlotCall } from './node-connections.js';

@@ -1,9 +1,12 @@
-import type { RateLimitErrorCode } from '../../engine/errors/codes.js';
-import { RateLimitStoreError } from '../../engine/errors/errors.js';
+import { type RateLimitErrorCode, RateLimitStoreError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
-import { LACKS_A_RIGHT, REJECTS_LOGIN } from '../../engine/errors/lacks-a-right.js';
-import { reasonOf } from '../../engine/util/reason-of.js';
-import { withoutSecrets, withoutSecretsIn } from '../../engine/util/without-secrets.js';
+import {
+  LACKS_A_RIGHT,
+  reasonOf,
+  REJECTS_LOGIN,
+  withoutSecrets,
+  withoutSecretsIn,
+} from '../../engine/errors/reasons.js';
 import type { Connection } from './connection.js';
 
 /** ioredis's messages for a command whose connection ended, or was already closed. */

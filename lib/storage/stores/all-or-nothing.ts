@@ -1,4 +1,4 @@
-import { isRefusal } from '../../engine/limits/check-result.js';
+import { isRefusal } from '../../engine/limits/decision.js';
 import type { CheckEntry } from '../../engine/limits/counter.js';
 import { withDeadline } from '../redis/deadline.js';
 import { takenOf } from './store-decision.js';

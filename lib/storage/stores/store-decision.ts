@@ -1,8 +1,12 @@
-import { type CheckedLimit, toCheckResult } from '../../engine/limits/check-result.js';
+import {
+  type CheckedLimit,
+  type CheckResult,
+  type Decision,
+  hide,
+  toCheckResult,
+} from '../../engine/limits/decision.js';
 import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
-import { hide } from '../../engine/limits/hidden-decisions.js';
 import type { CheckEntry } from '../../engine/limits/counter.js';
-import type { CheckResult, Decision } from '../../engine/limits/decision.js';
 import type { Check, HeldLease, Refund, StoreDecision } from './store.js';
 
 /** The charge of a decision for an entry: everything that is needed to refund it, settle it or hold it later. */

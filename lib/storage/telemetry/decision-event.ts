@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Priority } from '../../engine/limits/priority.js';
+import type { Priority } from '../../engine/limits/arguments.js';
 import type { CheckEntry } from '../../engine/limits/counter.js';
 import type { Decision } from '../../engine/limits/decision.js';
 import type { RequestRoute } from '../stores/check-origin.js';

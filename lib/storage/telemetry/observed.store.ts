@@ -6,7 +6,7 @@ import { measuredName, type Operation, type OperationAnswer, type OperationName,
 import type { Check, CheckAnswer, ReserveEntry, Store, StoreDecision } from '../stores/store.js';
 import { decidedEntries } from '../stores/store-decision.js';
 import { isOfStarts, type CheckEntry } from '../../engine/limits/counter.js';
-import { isRefusal } from '../../engine/limits/check-result.js';
+import { isRefusal } from '../../engine/limits/decision.js';
 import { shownIdentity } from '../../engine/limits/hierarchy.js';
 import { MemoryStore } from '../stores/memory/memory.store.js';
 import { eventOf, type UnnamedEvent } from './decision-event.js';

@@ -2,7 +2,7 @@ import type { Span } from '@opentelemetry/api';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { logger } from '../../engine/errors/logger.js';
 import { messages } from '../../engine/errors/messages/general.js';
-import { reasonOf } from '../../engine/util/reason-of.js';
+import { reasonOf } from '../../engine/errors/reasons.js';
 import { VERSION } from './version.js';
 import type { LookAtAdaptive } from './adaptive-metrics.js';
 import { Metrics } from './metrics.js';

@@ -1,7 +1,7 @@
 import { Leases } from '../../engine/algorithms/leases.js';
 import { RateLimitStoreError } from '../../engine/errors/errors.js';
 import { ownStoreMessages } from '../../engine/errors/messages/own-store.js';
-import { KEPT_CLASSES } from '../../engine/limits/kept-classes.js';
+import { KEPT_CLASSES } from '../../engine/algorithms/algorithm.js';
 import type { Entry } from '../../storage/stores/memory/limit-counters.js';
 
 /** The stored parts of a counter; times are in microseconds. */

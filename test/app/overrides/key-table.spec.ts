@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { KeyTable } from '../../../lib/app/overrides/key-table.js';
-import { ExpiryQueue } from '../../../lib/engine/util/expiry-queue.js';
+import { ExpiryQueue } from '../../../lib/engine/util/heap.js';
 import { propertyRuns } from '../../support/limits/property-runs.js';
 
 const text = fc.string({ unit: fc.constantFrom('a', 'b', ':'), maxLength: 5 });

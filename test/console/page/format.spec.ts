@@ -3,6 +3,7 @@ import {
   amount,
   bytes,
   duration,
+  legible,
   milliseconds,
   percent,
   perSecond,
@@ -11,7 +12,6 @@ import {
   signedMilliseconds,
   units,
 } from '../../../lib/engine/util/figures.js';
-import { legible } from '../../../lib/engine/util/legible.js';
 
 /** What is written, with ordinary spaces. */
 const plain = (text: string): string => text.replaceAll(/[\u00a0\u202f]/g, ' ');

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { AnchoredPeriod } from '../../../lib/index.js';
-import { ANCHORED_PERIODS, AnchoredCalendar } from '../../../lib/engine/algorithms/anchored-calendar.js';
+import { ANCHORED_PERIODS, AnchoredCalendar } from '../../../lib/engine/algorithms/calendar.js';
 import { expectEqual, propertyRuns } from '../../support/limits/property-runs.js';
 
 const HOUR = 3_600_000;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Decision } from '../../../lib/index.js';
 import { CompiledLimit } from '../../../lib/testing/store/index.js';
-import { tighter, toCheckResult } from '../../../lib/engine/limits/check-result.js';
+import { tighter, toCheckResult } from '../../../lib/engine/limits/decision.js';
 
 const limitOf = (shadow: boolean) => ({
   limit: new CompiledLimit({ algo: 'gcra', rate: 10, interval: '1s' }, { location: 'test', shadow }),

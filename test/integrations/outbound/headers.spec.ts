@@ -2,10 +2,9 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { type Item, parseDictionary, parseList, Token } from 'structured-headers';
 import { parseUpstream, type UpstreamResponse, upstreams } from '../../../lib/integrations/outbound/index.js';
-import { rateLimitFields } from '../../../lib/engine/limit-headers/rate-limit-fields.js';
-import { resetAfterMs, retryAfterMs } from '../../../lib/engine/limit-headers/reset-time.js';
+import { rateLimitFields, xRateLimitFields } from '../../../lib/engine/limit-headers/rate-limit-fields.js';
+import { resetAfterMs, retryAfterMs } from '../../../lib/engine/limit-headers/field-values.js';
 import { dictionaryOf, itemsOf } from '../../../lib/engine/limit-headers/structured-fields.js';
-import { xRateLimitFields } from '../../../lib/engine/limit-headers/x-rate-limit.js';
 
 const NOW = Date.UTC(2026, 0, 2, 3, 4, 5);
 const HOUR = 3_600_000;

@@ -7,7 +7,7 @@ import { ExpressAdapter } from '@nestjs/platform-express';
 import type { Decision, HeaderOption, RateLimitModuleOptions } from '../../../lib/index.js';
 import { CompiledLimit } from '../../../lib/testing/store/index.js';
 import { readSettings } from '../../../lib/app/config/settings.js';
-import { toCheckResult } from '../../../lib/engine/limits/check-result.js';
+import { toCheckResult } from '../../../lib/engine/limits/decision.js';
 import { ResponseHeaders } from '../../../lib/nest/request/response-headers.js';
 import { nodeResponse } from '../../support/http/responses.js';
 import { Socket } from 'node:net';

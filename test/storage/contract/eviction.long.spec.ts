@@ -3,7 +3,7 @@ import { Test } from '@nestjs/testing';
 import fc from 'fast-check';
 import { LimiterService, MemoryStore, RateLimitModule, type Store } from '../../../lib/index.js';
 import { type Check, CompiledLimit } from '../../../lib/testing/store/index.js';
-import { BoundedMap, Kept } from '../../../lib/engine/util/bounded-map.js';
+import { BoundedMap, Kept } from '../../../lib/engine/util/bounded-maps.js';
 import { RefusalCacheStore } from '../../../lib/storage/stores/layers/refusal-cache.store.js';
 import { SplitMap } from '../../../lib/engine/util/split-map.js';
 import type { InstanceChannel } from '../../../lib/storage/redis/instance-channel.js';

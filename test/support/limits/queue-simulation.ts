@@ -2,7 +2,7 @@ import { type AdaptiveOptions, type LeaseEnd, MemoryStore, type Priority } from 
 import { CompiledLimit } from '../../../lib/testing/store/index.js';
 import type { ProcessLoad } from '../../../lib/engine/algorithms/algorithm.js';
 import { randomNumbers } from '../../../lib/cli/simulate/random-numbers.js';
-import { PRIORITIES } from '../../../lib/engine/limits/priority.js';
+import { PRIORITIES } from '../../../lib/engine/limits/arguments.js';
 import { Heap } from '../../../lib/engine/util/heap.js';
 import { ManualClock } from './stores.js';
 

@@ -1,7 +1,7 @@
 import { isIPv4 } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { embeddedIPv4, withoutPort } from '../../key-resolvers/ip.js';
-import { RecentMap } from '../../../engine/util/recent-map.js';
+import { RecentMap } from '../../../engine/util/bounded-maps.js';
 import { partsOf } from './network.js';
 import type { AddressParts } from './prefix-table.js';
 

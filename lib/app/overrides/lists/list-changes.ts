@@ -1,6 +1,6 @@
 import type { ListEntry, ListName } from '../../config/list-entry.js';
 import { RateLimitConfigError } from '../../../engine/errors/errors.js';
-import { keyMessages } from '../../../engine/errors/messages/key.js';
+import { keyMessages } from '../../../engine/errors/messages/calls.js';
 import { refuseImpossibleKeys } from '../../rules/possible-keys.js';
 import type { LiveOverrides } from '../live-overrides.js';
 import { type OverrideStore, WITHOUT_QUOTA } from '../override-store.js';

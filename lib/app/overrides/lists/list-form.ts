@@ -1,4 +1,4 @@
-import { listMessages } from '../../../engine/errors/messages/list.js';
+import { listMessages } from '../../../engine/errors/messages/rates.js';
 import { isOverrideKey, prefixOf } from '../override-address.js';
 import { identityKey, networkKey } from './listed.js';
 import { readNetwork } from './network.js';

@@ -1,7 +1,7 @@
 import { duration, oneOf, wholeNumber } from '../../../engine/options/check-options.js';
 import { type ConfiguredListEntry, type ListName, LISTS, type ListsOptions } from '../../config/list-entry.js';
 import { RateLimitConfigError } from '../../../engine/errors/errors.js';
-import { listMessages } from '../../../engine/errors/messages/list.js';
+import { listMessages } from '../../../engine/errors/messages/rates.js';
 import { messages } from '../../../engine/errors/messages/general.js';
 import type { ChangeCause } from '../change-cause.js';
 import { assertOptions, CAUSE, MOST_OF_A_PAGE, readCause } from '../change-options.js';

@@ -1,6 +1,6 @@
 import type { ListName } from '../../config/list-entry.js';
 import { logger } from '../../../engine/errors/logger.js';
-import { listMessages } from '../../../engine/errors/messages/list.js';
+import { listMessages } from '../../../engine/errors/messages/rates.js';
 import { messages } from '../../../engine/errors/messages/general.js';
 import { firstAfter, KeyTable } from '../key-table.js';
 import { isOverrideKey, type OverrideKind } from '../override-address.js';

@@ -1,5 +1,5 @@
 import type { CompiledLimit } from '../../../engine/limits/compiled-limit.js';
-import { isRefusal } from '../../../engine/limits/check-result.js';
+import { isRefusal } from '../../../engine/limits/decision.js';
 import { report } from '../../../storage/stores/decide.js';
 import { PartlyKnownAnswer } from '../../../storage/stores/enforced-entries.js';
 import { StoreLayer } from '../../../storage/stores/layers/store-layer.js';

@@ -1,6 +1,6 @@
 import { isIPv6 } from 'node:net';
 import ipaddr from 'ipaddr.js';
-import { listMessages } from '../../../engine/errors/messages/list.js';
+import { listMessages } from '../../../engine/errors/messages/rates.js';
 import type { AddressParts } from './prefix-table.js';
 
 /** A network, or a single address. */

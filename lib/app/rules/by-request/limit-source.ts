@@ -1,9 +1,9 @@
 import { type ExecutionContext, HttpException } from '@nestjs/common';
 import { RateLimitConfigError } from '../../../engine/errors/errors.js';
-import { byRequestMessages } from '../../../engine/errors/messages/by-request.js';
+import { byRequestMessages } from '../../../engine/errors/messages/app-code.js';
 import type { OnceLogger } from '../../../engine/errors/logger.js';
 import { type Awaitable, isPromise } from '../../../engine/util/awaitable.js';
-import { reasonOf } from '../../../engine/util/reason-of.js';
+import { reasonOf } from '../../../engine/errors/reasons.js';
 import type { RuleSource } from '../route-rules.js';
 import type { Rule } from '../rule.js';
 import type { AnswerDeadline } from './answer-deadline.js';

@@ -3,7 +3,7 @@ import type { LimitDefinition } from '../../config/limit-definition.js';
 import type { LimitFunction, LimitResolver } from '../../config/limits-by-request.js';
 import { RateLimitConfigError } from '../../../engine/errors/errors.js';
 import { logger, OnceLogger } from '../../../engine/errors/logger.js';
-import { byRequestMessages } from '../../../engine/errors/messages/by-request.js';
+import { byRequestMessages } from '../../../engine/errors/messages/app-code.js';
 import { isResolverClass } from '../../key-resolvers/custom.js';
 import { andThen } from '../../../engine/util/awaitable.js';
 import type { Declaration } from '../declaration.js';

@@ -2,15 +2,14 @@ import type { ExecutionContext } from '@nestjs/common';
 import type { LimitAnswer, LimitResolver } from '../../config/limits-by-request.js';
 import { RateLimitConfigError } from '../../../engine/errors/errors.js';
 import { logger } from '../../../engine/errors/logger.js';
-import { byRequestMessages } from '../../../engine/errors/messages/by-request.js';
+import { byRequestMessages } from '../../../engine/errors/messages/app-code.js';
 import { messages } from '../../../engine/errors/messages/general.js';
 import { optionMessages } from '../../../engine/errors/messages/options.js';
-import { wholeNumber } from '../../../engine/options/check-options.js';
-import { isBelowSecond } from '../../../engine/options/likely-seconds.js';
+import { isBelowSecond, wholeNumber } from '../../../engine/options/check-options.js';
 import { longDuration } from '../../../engine/options/values.js';
 import { andThen, type Awaitable, isPromise } from '../../../engine/util/awaitable.js';
-import { BoundedMap, Kept } from '../../../engine/util/bounded-map.js';
-import { reasonOf } from '../../../engine/util/reason-of.js';
+import { BoundedMap, Kept } from '../../../engine/util/bounded-maps.js';
+import { reasonOf } from '../../../engine/errors/reasons.js';
 import type { AnswerDeadline } from './answer-deadline.js';
 
 /** The maximum time until `resolve` is called again after a failure. */

@@ -1,9 +1,8 @@
 import { RateLimitArgumentError } from '../../../engine/errors/errors.js';
-import { withinMessages } from '../../../engine/errors/messages/within.js';
-import { assertKey } from '../../../engine/limits/arguments.js';
+import { withinMessages } from '../../../engine/errors/messages/calls.js';
+import { assertKey, leastImportant } from '../../../engine/limits/arguments.js';
 import type { Asked } from '../../../engine/limits/consume-options.js';
 import { type CheckEntry, counterId } from '../../../engine/limits/counter.js';
-import { leastImportant } from '../../../engine/limits/priority.js';
 import type { Call, Rule } from '../rule.js';
 
 /**

@@ -8,7 +8,7 @@ import type { OnMissingKey } from '../../config/common-limit-options.js';
 import { RateLimitArgumentError, RateLimitConfigError } from '../../../engine/errors/errors.js';
 import { messages } from '../../../engine/errors/messages/general.js';
 import type { BoundKey } from '../../key-resolvers/key-resolver.factory.js';
-import type { ResolvedKey } from '../../../engine/limits/limit-key.js';
+import type { ResolvedKey } from '../../../engine/limits/identity.js';
 import type { RequestParts } from '../../transports/request-reader.js';
 import { isUnread } from '../../transports/unread.reader.js';
 import type { Rule } from '../rule.js';

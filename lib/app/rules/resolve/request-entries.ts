@@ -1,7 +1,7 @@
 import type { ExecutionContext } from '@nestjs/common';
-import type { ResolvedKey } from '../../../engine/limits/limit-key.js';
+import type { ResolvedKey } from '../../../engine/limits/identity.js';
 import type { Identify } from '../../key-resolvers/key-scheme.js';
-import type { Priority } from '../../../engine/limits/priority.js';
+import type { Priority } from '../../../engine/limits/arguments.js';
 import type { RequestParts } from '../../transports/request-reader.js';
 import { type Awaitable, isPromise, mapAll } from '../../../engine/util/awaitable.js';
 import type { Rule } from '../rule.js';

@@ -1,6 +1,6 @@
 import type { CompiledLimit } from '../../../engine/limits/compiled-limit.js';
 import type { CheckEntry } from '../../../engine/limits/counter.js';
-import type { Priority } from '../../../engine/limits/priority.js';
+import type { Priority } from '../../../engine/limits/arguments.js';
 import { andThen, type Awaitable } from '../../../engine/util/awaitable.js';
 import type { Rule } from '../rule.js';
 import type { LevelInput, RequestInput } from './rule-input.js';

@@ -1,4 +1,4 @@
-import { legible } from '../../../engine/util/legible.js';
+import { legible } from '../../../engine/util/figures.js';
 import type { ChangeInfo, Difference } from '../../api.js';
 import { duration, withMoments } from '../data/format.js';
 

@@ -1,4 +1,4 @@
-import { legible } from '../../../engine/util/legible.js';
+import { legible } from '../../../engine/util/figures.js';
 import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Deviation, DeviationKind, Deviations } from '../../api.js';

@@ -1,4 +1,4 @@
-import { legible } from '../../../engine/util/legible.js';
+import { legible } from '../../../engine/util/figures.js';
 import type { ComponentChildren } from 'preact';
 import type { KeyChanged, LimitInfo, LimitState, RateInfo } from '../../api.js';
 import { sayKeyChanged } from '../data/changed.js';

@@ -1,4 +1,4 @@
-import { legible } from '../../../engine/util/legible.js';
+import { legible } from '../../../engine/util/figures.js';
 import type { JSX } from 'preact';
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { Changes, LimitState, Lookup, Rates } from '../../api.js';

@@ -1,4 +1,4 @@
-import { legible } from '../../../engine/util/legible.js';
+import { legible } from '../../../engine/util/figures.js';
 import type { ComponentChildren, JSX } from 'preact';
 import type { LimitInfo, Tenants, Tree, TreeNode } from '../../api.js';
 import { amount, clock, duration, moment, percent, units } from '../data/format.js';

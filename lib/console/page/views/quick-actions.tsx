@@ -1,4 +1,4 @@
-import { legible } from '../../../engine/util/legible.js';
+import { legible } from '../../../engine/util/figures.js';
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Changed, KeyChanged, LimitInfo, Rates, TopKey } from '../../api.js';

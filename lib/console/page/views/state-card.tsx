@@ -1,4 +1,4 @@
-import { legible } from '../../../engine/util/legible.js';
+import { legible } from '../../../engine/util/figures.js';
 import type { JSX } from 'preact';
 import type { LimitInfo, LimitState, RateInfo } from '../../api.js';
 import { amount, duration, moment, relative, whole } from '../data/format.js';

@@ -1,9 +1,8 @@
 import { readOptions } from '../../options/check-options.js';
-import type { Algorithm } from '../algorithm.js';
+import type { Algorithm, Variant } from '../algorithm.js';
 import type { CalendarWindow } from '../calendar.js';
-import type { CalendarWindowParameters, CalendarWindowState } from '../calendar-window-state.js';
+import type { CalendarWindowParameters, CalendarWindowState } from '../window-state.js';
 import { inProportion } from '../scale.js';
-import type { Variant } from '../variant.js';
 import { type PlanOptions, planOptions, type PlanTerms, planTerms } from './options.js';
 
 export interface PlanParameters extends CalendarWindowParameters {

@@ -1,10 +1,8 @@
 import { readOptions } from '../../options/check-options.js';
-import type { Algorithm } from '../algorithm.js';
+import type { Algorithm, Variant } from '../algorithm.js';
 import { arrivalDebtClearedAt, type ArrivalParameters, arrivalResetAfter, type ArrivalState } from '../arrival-time.js';
 import { inProportion, MAX_OWED } from '../scale.js';
-import type { Variant } from '../variant.js';
-import { type WarmingLimitOptions, warmUpOptions } from './options.js';
-import { extraWeight, type Ramp, rampOf } from './ramp.js';
+import { extraWeight, type Ramp, rampOf, type WarmingLimitOptions, warmUpOptions } from './ramp.js';
 
 export interface WarmingParameters extends ArrivalParameters {
   readonly ramp: Ramp;

@@ -1,5 +1,4 @@
-import { nearest } from '../../util/nearest.js';
-import { counted, didYouMean, listOf, missingInput, show, unknownName, wrongInput } from '../wording.js';
+import { counted, didYouMean, listOf, missingInput, nearest, show, unknownName, wrongInput } from '../wording.js';
 import { nearDuration, optionMessages } from './options.js';
 
 /** The maximum number of names to list. */
@@ -161,4 +160,41 @@ export const cliMessages = {
   nothingRead: (first: { line: number; reason: string; text: string } | undefined) =>
     'no line of the log could be read' +
     (first === undefined ? '' : `: line ${first.line} ${first.reason}: ${show(first.text)}`),
+} as const;
+
+/** The messages of `nestjs-sluice init`. */
+export const initMessages = {
+  noProject: (folder: string) =>
+    `${show(folder)} isn't a Nest project: its package.json is missing or lacks '@nestjs/core'. Go to the folder of your project, or create one with 'npx @nestjs/cli new'`,
+  noModule: (path: string) =>
+    `the file ${show(path)} does not exist. Pass the file of the root module, such as '--module src/app.module.ts'`,
+  noDecorator: (path: string) =>
+    `${show(path)} has no class with @Module({ ... }). Pass the file of the root module, such as '--module src/app.module.ts'`,
+  unreadableImports: (path: string) =>
+    `the 'imports' of the module in ${show(path)} are not a list. Add 'RateLimitModule.forRoot({ ... })' to them yourself`,
+  notInstalled: (command: string) =>
+    `${show(command)} failed, so nestjs-sluice is not installed. Run the command yourself, then start the app`,
+} as const;
+
+/** The messages of the command `migrate`. */
+export const migrateMessages = {
+  noCompiler: (folder: string, version: string | undefined) =>
+    `${folder} has ${version === undefined ? 'no TypeScript' : `TypeScript ${version}, which has no API`}. Install a version from 5 to 6: ` +
+    "'npm install --save-dev typescript@5', or run 'npx -p typescript@5 -p nestjs-sluice nestjs-sluice migrate'",
+  noPath: (path: string) => `${show(path)} does not exist. Pass a file or a folder`,
+  uncommitted: (folder: string) =>
+    `${folder} has uncommitted changes. Commit them first, or use '--dry-run' or '--force'`,
+} as const;
+
+/** The messages about routes without a limit. */
+export const routeMessages = {
+  nothingBuilt: (tried: readonly string[]) =>
+    `no built app found: expected ${tried.join(', ')}. Build the app, or pass the path of its built entry`,
+  noAppMade: (file: string) =>
+    `${file} creates no app, and exports no module class. Pass a built file that calls NestFactory.create, or '<file>#<class>' of a module`,
+  failedEarly: (file: string, reason: string) =>
+    `${file} failed after it had created the app, which runs without its providers here: ${reason}. Later steps of the file are ` +
+    'missing below, such as a prefix or versions',
+  notAlone: (file: string) =>
+    `${file} is a module without its start file: a prefix and versions that main.js sets are missing in the paths`,
 } as const;

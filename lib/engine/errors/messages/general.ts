@@ -1,6 +1,6 @@
 import { DURATION_FORM, durationHint } from '../../options/values.js';
 import { counted, didYouMean, listOf, missingInput, show, unknownName, wrongInput } from '../wording.js';
-import { LACKS_A_RIGHT } from '../lacks-a-right.js';
+import { LACKS_A_RIGHT } from '../reasons.js';
 import { almost, optionMessages } from './options.js';
 
 const quoted = (word: string) => `'${word}'`;

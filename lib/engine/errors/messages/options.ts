@@ -1,7 +1,6 @@
-import type { RateLimitErrorCode } from '../codes.js';
-import { editsBetween } from '../../util/nearest.js';
+import type { RateLimitErrorCode } from '../errors.js';
+import { editsBetween, listOf, missingInput, unknownName, wrongInput } from '../wording.js';
 import { durationHint } from '../../options/values.js';
-import { listOf, missingInput, unknownName, wrongInput } from '../wording.js';
 
 /** The suggestion after a name that is valid in another place and differs by one letter, such as `limit` and `limits`. */
 export function almost(name: string, known: readonly string[]): string {

@@ -1,4 +1,4 @@
-import { show } from '../wording.js';
+import { show, wrongInput } from '../wording.js';
 
 /** An unusable value of `redis`, with the reason. */
 interface Refused {
@@ -62,4 +62,42 @@ export const redisMessages = {
     `Redis does not keep the limiter's scripts, so EVAL sends them whenever Redis lacks them: ${reason}`,
   notOpen: (location: string) =>
     `${location}.redis: expected an open client of node-redis, received one that is not open. Call \`await client.connect()\` first`,
+} as const;
+
+/** The messages of the module's option `regions`, and of the home Redis. */
+export const regionMessages = {
+  wrong: (received: unknown) =>
+    wrongInput(
+      'RateLimitModule.regions',
+      "{ name, home } such as { name: 'us', home: 'rediss://eu.example.com' }",
+      received,
+    ),
+  wrongName: (received: unknown) =>
+    wrongInput('RateLimitModule.regions.name', "1 to 32 letters, digits or hyphens, such as 'us-east-1'", received),
+  noRedis: () =>
+    "RateLimitModule: option 'regions' needs 'redis', the Redis of this region: it stores the region's units",
+  longTimeout: (received: number, most: number) =>
+    `RateLimitModule.timeout: expected at most ${most} ms with 'regions', received ${received} ms: a region must use its units in time`,
+  homeIsCluster: () =>
+    'RateLimitModule.regions.home: expected one server or its Sentinels, received a Cluster: the home has to see all calls of the regions',
+  sharedHome: (server: string) =>
+    `The home of the regions is this region's own Redis, ${server}: after any restart of it, limits of scope 'world' grant nothing for an ` +
+    'interval, and budgets for the rest of their period. Use a separate server as the home',
+  noRegions: (location: string) =>
+    `${location}: scope: 'world' needs the module's option 'regions', such as { name: 'us', home: 'rediss://eu.example.com' }`,
+  homeFailing: (home: string, reason: string) =>
+    `The home of the regions, ${home}, fails: ${reason}. Limits of scope 'world' spend the units that this region holds, and then follow their ` +
+    "'onStoreError', by default 'deny'",
+  homeRecovered: (home: string) => `The home of the regions, ${home}, answers again`,
+} as const;
+
+/** The messages of limits whose charges replicas confirm. */
+export const replicaMessages = {
+  unconfirmed: (confirmed: number, wanted: number, ms: number) =>
+    `Redis has changed the counter, but only ${confirmed} of ${wanted} replicas confirmed that within ${ms} ms: a failover may lose it`,
+  lagging: (reason: string) => `replicas lag: ${reason}; onStoreError decides unconfirmed requests`,
+  unasked: (ms: number) =>
+    `Redis has changed the counter, but did not report within ${ms} ms how many replicas confirmed that: a failover may lose it`,
+  notItsTurn: (ms: number) =>
+    `no request was sent to Redis within ${ms} ms, since replicas have not yet confirmed earlier ones: the counter is unchanged`,
 } as const;

@@ -1,7 +1,5 @@
 import { limitInfo } from '../../../app/http/limit-info.js';
-import type { CheckedLimit } from '../../../engine/limits/check-result.js';
-import { tighter } from '../../../engine/limits/check-result.js';
-import type { Decision } from '../../../engine/limits/decision.js';
+import { type CheckedLimit, type Decision, tighter } from '../../../engine/limits/decision.js';
 
 /** The cost of an operation as the client sees it, in `extensions.cost`. */
 export interface CostReport {

@@ -1,5 +1,5 @@
 import type { SelectionSetNode } from 'graphql';
-import type { Attempts } from '../../../engine/errors/attempts.js';
+import type { Attempts } from '../../../engine/errors/logger.js';
 import { graphqlMessages } from '../../../engine/errors/messages/graphql.js';
 import { argumentsOf, type OperationSource, rootTypeOf } from '../operation-source.js';
 import { isComposite, type SelectedField, type SelectedType, Selections, TooManySteps } from '../selections.js';

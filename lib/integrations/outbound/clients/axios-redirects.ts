@@ -1,4 +1,4 @@
-import { reasonOf, rethrow } from '../../../engine/util/reason-of.js';
+import { reasonOf, rethrow } from '../../../engine/errors/reasons.js';
 import type { AxiosAnswer, AxiosRequest } from './axios-types.js';
 import { isStream } from './bodies.js';
 import { namedHeaders } from './named-headers.js';

@@ -18,7 +18,7 @@ import {
   tooManyRedirects,
   withoutRedirects,
 } from './axios-redirects.js';
-import { rethrow } from '../../../engine/util/reason-of.js';
+import { rethrow } from '../../../engine/errors/reasons.js';
 
 type Config = AxiosRequest & { readonly signal?: AbortSignal | undefined } & AxiosRedirects;
 type Adapter = (config: Config) => Promise<AxiosAnswer>;

@@ -1,13 +1,11 @@
-import { decimal, textOf, units } from '../../../engine/limit-headers/field-values.js';
-import { rateLimitFields } from '../../../engine/limit-headers/rate-limit-fields.js';
-import { resetAfterMs, retryAfterMs } from '../../../engine/limit-headers/reset-time.js';
+import { decimal, resetAfterMs, retryAfterMs, textOf, units } from '../../../engine/limit-headers/field-values.js';
+import { rateLimitFields, xRateLimitFields } from '../../../engine/limit-headers/rate-limit-fields.js';
 import type {
   UpstreamLimit,
   UpstreamParser,
   UpstreamReport,
   UpstreamResponse,
 } from '../../../engine/limit-headers/upstream-report.js';
-import { xRateLimitFields } from '../../../engine/limit-headers/x-rate-limit.js';
 
 /** How an upstream reports its limits. */
 export interface Upstream {

@@ -2,7 +2,7 @@ import { MAX_INTERVAL_MS } from '../../../engine/options/values.js';
 import type { CompiledLimit } from '../../../engine/limits/compiled-limit.js';
 import type { Rule } from '../../../app/rules/rule.js';
 import type { LearntRate, RateLesson } from '../../../storage/stores/lesson.js';
-import { BoundedMap, Kept } from '../../../engine/util/bounded-map.js';
+import { BoundedMap, Kept } from '../../../engine/util/bounded-maps.js';
 
 /** The part of a rule that calls need, for configured and for learned rates. */
 export type OutboundRule = Pick<Rule, 'name' | 'limit' | 'usualLimit' | 'onChange' | 'fixedCost' | 'fixedPriority'>;

@@ -3,7 +3,7 @@ import type { AlgorithmOptions } from '../../../engine/algorithms/index.js';
 import { RateLimitConfigError } from '../../../engine/errors/errors.js';
 import { messages } from '../../../engine/errors/messages/general.js';
 import type { DecidesTogether, FeaturedLimit, LimitFeature } from '../../../engine/limits/limit-feature.js';
-import { unitsOf } from '../../../engine/limits/limit-parameters.js';
+import { unitsOf } from '../../../engine/algorithms/share.js';
 import { Bare } from '../../../engine/util/objects.js';
 import { borrowing } from './decide-together.js';
 import { BORROWING, type LimitUnits } from './limit-units.js';

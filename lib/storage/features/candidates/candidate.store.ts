@@ -1,4 +1,4 @@
-import { isRefusal } from '../../../engine/limits/check-result.js';
+import { isRefusal } from '../../../engine/limits/decision.js';
 import { type CheckEntry, type Counter, withCandidates } from '../../../engine/limits/counter.js';
 import type { CompiledLimit } from '../../../engine/limits/compiled-limit.js';
 import { OuterLayer } from '../../stores/layers/outer-layer.js';

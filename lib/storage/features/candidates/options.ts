@@ -1,5 +1,4 @@
-import { algoOption } from '../../../engine/algorithms/algo-option.js';
-import { type AlgorithmOptions, algorithms } from '../../../engine/algorithms/index.js';
+import { algoOption, type AlgorithmOptions, algorithms } from '../../../engine/algorithms/index.js';
 import { object, readLater } from '../../../engine/options/kinds.js';
 import type { OptionRows } from '../../../engine/options/option-row.js';
 

@@ -3,7 +3,7 @@ import { asksForAnchor } from '../../../engine/algorithms/anchor.js';
 import { type AlgorithmOptions, algorithms } from '../../../engine/algorithms/index.js';
 import { RateLimitConfigError } from '../../../engine/errors/errors.js';
 import { messages } from '../../../engine/errors/messages/general.js';
-import { refuseForeignOptions } from '../../../engine/limits/limit-refusals.js';
+import { refuseForeignOptions } from '../../../engine/limits/limit-terms.js';
 import { checkTogether, refuseUnknown } from '../../../engine/options/check-options.js';
 import { isObject } from '../../../engine/options/values.js';
 import type { KnownOptions, SecondVersion } from '../second-version.js';

@@ -1,6 +1,6 @@
 import type { HeldUnits } from '../../../engine/algorithms/capabilities.js';
 import type { KeptEstimates } from '../../../engine/limits/estimates.js';
-import { KEPT_CLASSES } from '../../../engine/limits/kept-classes.js';
+import { KEPT_CLASSES } from '../../../engine/algorithms/algorithm.js';
 
 /** Units that are held until they are settled. */
 export interface Hold {

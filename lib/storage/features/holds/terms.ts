@@ -1,4 +1,4 @@
-import { holdOptions } from '../../../engine/algorithms/hold-options.js';
+import { holdOptions } from '../../../engine/algorithms/common-options.js';
 import { ownRows } from '../../../engine/options/option-row.js';
 import { readOptions } from '../../../engine/options/check-options.js';
 import type { FeaturedLimit, LimitFeature } from '../../../engine/limits/limit-feature.js';

@@ -1,8 +1,7 @@
 import type { Algorithm, Parameters } from '../../../engine/algorithms/algorithm.js';
 import type { CompiledLimit } from '../../../engine/limits/compiled-limit.js';
-import type { FeaturedLimit, LimitFeature } from '../../../engine/limits/limit-feature.js';
+import { type FeaturedLimit, FirstUse, type LimitFeature } from '../../../engine/limits/limit-feature.js';
 import { Bare } from '../../../engine/util/objects.js';
-import { FirstUse } from '../../../engine/util/first-use.js';
 import { type PrefetchTerms, stricterParameters } from './terms.js';
 
 /** The first limit that prefetches units. */

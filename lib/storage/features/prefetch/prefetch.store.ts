@@ -1,7 +1,7 @@
 import type { CompiledLimit } from '../../../engine/limits/compiled-limit.js';
 import { keyOf } from '../../stores/redis/keys.js';
 import type { InstanceChannel, Listener } from '../../redis/instance-channel.js';
-import { isRefusal } from '../../../engine/limits/check-result.js';
+import { isRefusal } from '../../../engine/limits/decision.js';
 import { LONGEST_IDENTITY } from '../../../engine/limits/identity.js';
 import { allOrNothing, type Part } from '../../stores/all-or-nothing.js';
 import { answerWith, decided, report } from '../../stores/decide.js';

@@ -1,4 +1,4 @@
-import { PRIORITIES, type Priority } from '../../../engine/limits/priority.js';
+import { PRIORITIES, type Priority } from '../../../engine/limits/arguments.js';
 import { number, object } from '../../../engine/options/kinds.js';
 import type { OptionRow, OptionRows } from '../../../engine/options/option-row.js';
 

@@ -1,8 +1,8 @@
 import type { Feature } from '../feature.js';
 import { type ReservedShares, type ReservingLimitOptions, shareKeptFrom } from './options.js';
 import type { FeaturedLimit, LimitFeature, Versions } from '../../../engine/limits/limit-feature.js';
-import { unitsOf, withQuota } from '../../../engine/limits/limit-parameters.js';
-import { DEFAULT_PRIORITY, PRIORITIES, type Priority } from '../../../engine/limits/priority.js';
+import { unitsOf, withQuota } from '../../../engine/algorithms/share.js';
+import { DEFAULT_PRIORITY, PRIORITIES, type Priority } from '../../../engine/limits/arguments.js';
 import { Bare } from '../../../engine/util/objects.js';
 
 /** The parts of one limit's quota that requests may take, by priority. */

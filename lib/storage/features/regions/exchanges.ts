@@ -1,7 +1,7 @@
 import type { CompiledLimit } from '../../../engine/limits/compiled-limit.js';
 import { type Counter, counterId } from '../../../engine/limits/counter.js';
 import type { RedisStore } from '../../stores/redis/redis.store.js';
-import { BoundedMap } from '../../../engine/util/bounded-map.js';
+import { BoundedMap } from '../../../engine/util/bounded-maps.js';
 import type { CounterIndex } from './counter-index.js';
 import { RegionCounter } from './region-counter.js';
 import type { Home } from './home.js';

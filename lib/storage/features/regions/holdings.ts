@@ -1,6 +1,6 @@
 import { RateLimitArgumentError } from '../../../engine/errors/errors.js';
 import type { Counter } from '../../../engine/limits/counter.js';
-import type { RegionHolding } from '../../../engine/limits/region-holding.js';
+import type { RegionHolding } from '../../../engine/limits/key-reports.js';
 import { read, type ReadableStore } from '../../stores/feature-reading.js';
 import { limitRegionsOf } from './limit-regions.js';
 import { worldMessages } from './messages.js';

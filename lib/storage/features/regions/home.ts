@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { RateLimitStoreError } from '../../../engine/errors/errors.js';
 import type { Counter } from '../../../engine/limits/counter.js';
-import type { RegionHolding } from '../../../engine/limits/region-holding.js';
+import type { RegionHolding } from '../../../engine/limits/key-reports.js';
 import { regionsIn } from '../../stores/redis/keys.js';
 import type { RedisStore } from '../../stores/redis/redis.store.js';
 import type { Reply } from '../../stores/redis/reply.js';

@@ -1,4 +1,4 @@
-import { keyText, type LimitKey } from '../../../engine/limits/limit-key.js';
+import { keyText, type LimitKey } from '../../../engine/limits/identity.js';
 import { number, object, orFunction, readLater, whole, words } from '../../../engine/options/kinds.js';
 import type { OptionKind, OptionRows } from '../../../engine/options/option-row.js';
 

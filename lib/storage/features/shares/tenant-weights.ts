@@ -1,7 +1,6 @@
 import { RateLimitArgumentError, RateLimitConfigError } from '../../../engine/errors/errors.js';
 import { messages } from '../../../engine/errors/messages/general.js';
-import { plainIdentity } from '../../../engine/limits/identity.js';
-import { identityOfValue } from '../../../engine/limits/limit-key.js';
+import { identityOfValue, plainIdentity } from '../../../engine/limits/identity.js';
 import { isPromise } from '../../../engine/util/awaitable.js';
 import type { Tenant } from './fair-share.js';
 import { shareMessages } from './messages.js';

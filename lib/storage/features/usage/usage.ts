@@ -3,7 +3,7 @@ import type { Feature } from '../feature.js';
 import { LimitUsage, limitUsageOf } from './limit-usage.js';
 import { type UsageOptions, type UsageRecording, type UsageTerms, usageTerms } from './terms.js';
 import type { Counter } from '../../../engine/limits/counter.js';
-import type { RecentUsage } from '../../../engine/limits/recent-usage.js';
+import type { RecentUsage } from '../../../engine/limits/key-reports.js';
 import { zoneNamed } from '../../../engine/util/time-zone.js';
 import { read, type ReadableStore } from '../../stores/feature-reading.js';
 import type { Store } from '../../stores/store.js';

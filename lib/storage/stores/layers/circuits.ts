@@ -2,7 +2,7 @@ import { RateLimitStoreError } from '../../../engine/errors/errors.js';
 import type { Counter } from '../../../engine/limits/counter.js';
 import { decided } from '../decide.js';
 import type { Store } from '../store.js';
-import { reasonOf } from '../../../engine/util/reason-of.js';
+import { reasonOf } from '../../../engine/errors/reasons.js';
 import { Circuit, type CircuitReport } from './circuit.js';
 import { SlotCircuits, type SlotReport } from './slot-circuits.js';
 

@@ -1,7 +1,7 @@
 import type { CompiledLimit } from '../../../engine/limits/compiled-limit.js';
 import type { InstanceChannel, Listener } from '../../redis/instance-channel.js';
-import { BoundedMap, Kept } from '../../../engine/util/bounded-map.js';
-import { isRefusal } from '../../../engine/limits/check-result.js';
+import { BoundedMap, Kept } from '../../../engine/util/bounded-maps.js';
+import { isRefusal } from '../../../engine/limits/decision.js';
 import { type Counter, counterId } from '../../../engine/limits/counter.js';
 import { report } from '../decide.js';
 import {

@@ -1,6 +1,5 @@
-import { Attempts } from '../../../engine/errors/attempts.js';
+import { Attempts, logger } from '../../../engine/errors/logger.js';
 import type { RateLimitStoreError } from '../../../engine/errors/errors.js';
-import { logger } from '../../../engine/errors/logger.js';
 import { messages } from '../../../engine/errors/messages/general.js';
 import { STORE_ERROR_POLICIES, type StoreErrorPolicy } from '../../../engine/limits/compiled-limit.js';
 import type { CheckEntry } from '../../../engine/limits/counter.js';

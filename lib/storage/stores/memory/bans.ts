@@ -1,4 +1,4 @@
-import { flatCopy } from '../../../engine/util/flat-copy.js';
+import { flatCopy } from '../../../engine/util/bounded-maps.js';
 import { Kept, RecencyList } from '../../../engine/util/recency-list.js';
 import { SplitMap } from '../../../engine/util/split-map.js';
 import type { Block } from './block.js';

@@ -1,4 +1,4 @@
-import { BoundedMap, Kept } from '../../../engine/util/bounded-map.js';
+import { BoundedMap, Kept } from '../../../engine/util/bounded-maps.js';
 
 /** Maximum number of claims to keep, and the bytes that they may take; the least recently used is evicted first. */
 const MAX_CLAIMS = 100_000;

@@ -1,7 +1,7 @@
 import { issuesTickets, type State } from '../../../engine/algorithms/algorithm.js';
 import { inProportion } from '../../../engine/algorithms/scale.js';
 import type { CompiledLimit } from '../../../engine/limits/compiled-limit.js';
-import { withQuota } from '../../../engine/limits/limit-parameters.js';
+import { withQuota } from '../../../engine/algorithms/share.js';
 import { type Counter, lineageId } from '../../../engine/limits/counter.js';
 import type { Correction, KeptEstimates, OpenCounter } from '../../../engine/limits/estimates.js';
 import { type Block, blockAt, nextBlock, struckBlock } from './block.js';

@@ -1,5 +1,5 @@
 import { issuesTickets, type ProcessLoad } from '../../../engine/algorithms/algorithm.js';
-import { isRefusal } from '../../../engine/limits/check-result.js';
+import { isRefusal } from '../../../engine/limits/decision.js';
 import type { CompiledLimit } from '../../../engine/limits/compiled-limit.js';
 import { type CheckEntry, lineageId } from '../../../engine/limits/counter.js';
 import type { DecidesTogether } from '../../../engine/limits/limit-feature.js';

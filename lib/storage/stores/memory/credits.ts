@@ -1,4 +1,4 @@
-import { BoundedMap, Kept } from '../../../engine/util/bounded-map.js';
+import { BoundedMap, Kept } from '../../../engine/util/bounded-maps.js';
 
 /**
  * Maximum number of balances and of credit ids, and the bytes that each may take; the least recently used is evicted first.

@@ -1,5 +1,5 @@
 import { issuesTickets } from '../../../engine/algorithms/algorithm.js';
-import { BoundedMap, Kept } from '../../../engine/util/bounded-map.js';
+import { BoundedMap, Kept } from '../../../engine/util/bounded-maps.js';
 import type { LearntRate, Lesson, RateLesson } from '../lesson.js';
 import { blockFor } from './block.js';
 import type { View } from './counter-view.js';

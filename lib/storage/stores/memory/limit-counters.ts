@@ -2,7 +2,7 @@ import type { Algorithm, State } from '../../../engine/algorithms/algorithm.js';
 import type { CompiledLimit } from '../../../engine/limits/compiled-limit.js';
 import type { KeptEstimates } from '../../../engine/limits/estimates.js';
 import { hashIdentity, LONGEST_IDENTITY } from '../../../engine/limits/identity.js';
-import { flatCopy } from '../../../engine/util/flat-copy.js';
+import { flatCopy } from '../../../engine/util/bounded-maps.js';
 import { Kept } from '../../../engine/util/recency-list.js';
 import { SplitMap } from '../../../engine/util/split-map.js';
 import type { Block } from './block.js';

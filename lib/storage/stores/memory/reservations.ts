@@ -1,5 +1,5 @@
 import type { ProcessLoad } from '../../../engine/algorithms/algorithm.js';
-import { isRefusal } from '../../../engine/limits/check-result.js';
+import { isRefusal } from '../../../engine/limits/decision.js';
 import { type Counter, counterId, startsOf } from '../../../engine/limits/counter.js';
 import { claimedDecision } from '../store-decision.js';
 import type { Claim, ClaimEnd, ReserveEntry, StoreDecision } from '../store.js';

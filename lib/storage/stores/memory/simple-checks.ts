@@ -1,5 +1,5 @@
 import { issuesTickets, type State } from '../../../engine/algorithms/algorithm.js';
-import { isRefusal } from '../../../engine/limits/check-result.js';
+import { isRefusal } from '../../../engine/limits/decision.js';
 import type { CompiledLimit } from '../../../engine/limits/compiled-limit.js';
 import type { CheckEntry } from '../../../engine/limits/counter.js';
 import type { StoreDecision } from '../store.js';

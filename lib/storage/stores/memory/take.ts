@@ -1,4 +1,4 @@
-import { isRefusal } from '../../../engine/limits/check-result.js';
+import { isRefusal } from '../../../engine/limits/decision.js';
 import type { CheckEntry } from '../../../engine/limits/counter.js';
 import type { DecidesTogether } from '../../../engine/limits/limit-feature.js';
 import type { View } from './counter-view.js';

@@ -1,6 +1,6 @@
 import { RateLimitStoreError } from '../../../engine/errors/errors.js';
 import { messages } from '../../../engine/errors/messages/general.js';
-import { replicaMessages } from '../../../engine/errors/messages/replica.js';
+import { replicaMessages } from '../../../engine/errors/messages/redis.js';
 import { connect, duplicate, isCluster } from '../../redis/client.js';
 import type { Connection } from '../../redis/connection.js';
 import { asStoreError, serverOf } from '../../redis/store-error.js';

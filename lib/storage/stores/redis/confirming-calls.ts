@@ -1,5 +1,5 @@
 import { RateLimitStoreError } from '../../../engine/errors/errors.js';
-import { replicaMessages } from '../../../engine/errors/messages/replica.js';
+import { replicaMessages } from '../../../engine/errors/messages/redis.js';
 import { connect, isCluster } from '../../redis/client.js';
 import type { Server } from '../../redis/connection.js';
 import { notConnected } from '../../redis/connection-errors.js';

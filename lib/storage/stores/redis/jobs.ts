@@ -1,5 +1,5 @@
 import type { RateLimitStoreError } from '../../../engine/errors/errors.js';
-import { isRefusal } from '../../../engine/limits/check-result.js';
+import { isRefusal } from '../../../engine/limits/decision.js';
 import type { CompiledLimit } from '../../../engine/limits/compiled-limit.js';
 import type { CheckEntry, Counter } from '../../../engine/limits/counter.js';
 import { report } from '../decide.js';

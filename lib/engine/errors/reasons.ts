@@ -1,3 +1,28 @@
+/** The message of an error; anything else as text. Never throws, regardless of the thrown value. */
+export function reasonOf(error: unknown): string {
+  try {
+    // Not `instanceof`: an error may come from another realm.
+    const message: unknown =
+      typeof error === 'object' && error !== null && 'message' in error ? error.message : undefined;
+    return typeof message === 'string' ? message : String(error);
+  } catch {
+    return 'the thrown value has no text';
+  }
+}
+
+/**
+ * Throws the error with which the `import()` of an optional package failed. A bundler such as esbuild fails to build an app without the
+ * package unless the import is followed by a `catch`.
+ */
+export function rethrow(error: unknown): never {
+  throw error;
+}
+
+/** Error replies of Redis and Valkey, from 6.2 on, for a missing permission of the user, in a command or in a script. */
+export const LACKS_A_RIGHT = /^NOPERM|ACL failure in script|user executing the script can't/;
+/** Error replies that mean a missing or wrong password, and what clients make of them. */
+export const REJECTS_LOGIN = /WRONGPASS|NOAUTH|invalid password/;
+
 /** The names of secrets in connection strings. */
 const SECRET_NAME = String.raw`["']?\w*(?:pass|pwd|secret|token|auth|credential|key)\w*["']?\s*`;
 /** A secret with its name: `password=…`, `"password": "…"`. */

@@ -1,13 +1,54 @@
 import { listOf, show, wrongInput } from '../wording.js';
 import { optionMessages } from './options.js';
 
+/** The messages of lists. */
+export const listMessages = {
+  networkExpected: () =>
+    "an IP address, or a network in CIDR notation, such as '203.0.113.7', '10.0.0.0/8' or '2001:db8::/32', without a zone",
+  hostBits: (network: string, address: string) => `the network '${network}' or the address '${address}'`,
+  listedIdentityExpected: () =>
+    "the key of one identity such as 'tenant:acme', of 1 to 512 characters without a star (for several keys, use 'pattern')",
+  listedPatternExpected: () =>
+    "the beginning of keys with a star at the end such as 'tenant:*', of 2 to 512 characters and no other star",
+  listEntryExpected: () => "one of { ip: '10.0.0.0/8' }, { identity: 'tenant:acme' } and { pattern: 'tenant:*' }",
+  notAListEntry: (location: string, received: unknown) =>
+    wrongInput(location, listMessages.listEntryExpected(), received),
+  onBothLists: (location: string, other: string) =>
+    `${location}: the same entry is also in ${other}. Keep it on one of the lists`,
+  listEntryIgnored: (limit: string, entry: string, reason: string) =>
+    `the entry ${show(entry)} of the lists of ${limit === '' ? 'all limits' : `limit '${limit}'`} is ignored: ${reason}`,
+  deniedKey: (name: string) => `a list denies the key for limit '${name}'`,
+  forbidden: () => 'Forbidden',
+} as const;
+
+/** The messages of windows that begin at an anchor, and of prepaid units. */
+export const planMessages = {
+  anchorExpected: () =>
+    "a Date, an ISO 8601 date such as '2026-01-31', milliseconds since the epoch, or a function of the context that returns " +
+    'one of these, of the years 1900 to 2199',
+  fixedAnchorExpected: () =>
+    "a fixed date: an ISO 8601 date such as '2026-01-31', or milliseconds since the epoch, of the years 1900 to 2199",
+  anchorPeriod: (location: string, period: string, able: readonly string[]) =>
+    `${location}: option 'anchor' does not work with period '${period}'. Use ${listOf(able, 'or')}`,
+  wrongCredits: (received: unknown) => wrongInput('credits', `a whole number >= 1 and <= ${2 ** 51}`, received),
+  wrongCreditId: (received: unknown) => wrongInput('id of the credit', 'a string that is not empty', received),
+  wrongCreditOptions: (received: unknown) =>
+    wrongInput('options of the credit', "{ id: 'payment-1' } or nothing", received),
+  noCredits: (limit: string) =>
+    `limit '${limit}' takes no credits. Set the option 'credits' of the limit: { credits: true }`,
+  noCreditStore: (limit: string) =>
+    `the store of limit '${limit}' does not support credits. Use a store with the method 'credit'`,
+  notAnchored: (limit: string) =>
+    `limit '${limit}' takes no anchor: its option 'anchor' is not a function of the request. Remove 'anchor' from the call`,
+} as const;
+
 const quoted = (words: readonly string[]) => words.map((word) => `'${word}'`);
 
 /** The messages of policies: their errors, and changes of their versions. */
 export const policyMessages = {
   wrongValue: (shown: string, expected: string) => `expected ${expected}, received ${shown}`,
   missing: (expected: string) => `missing, expected ${expected}`,
-  impossibleKey: (expected: string) => `expected ${expected}, received a key that the limit never counts by`,
+  impossibleKey: (expected: string) => `expected ${expected}, received a key that the limit never uses`,
   unknown: (name: string, known: readonly string[]) => optionMessages.unknown(name, known),
   noCommonAlgorithm: (options: readonly string[]) =>
     `no algorithm has all of the options ${listOf(quoted(options), 'and')}. Use the options of one algorithm`,

@@ -1,6 +1,23 @@
-import { time, words } from '../options/kinds.js';
+import { time, whole, words } from '../options/kinds.js';
 import type { OptionRows } from '../options/option-row.js';
 import type { Duration } from '../options/values.js';
+
+/** The rate options of most algorithms. */
+export const rateOptions = {
+  rate: { kind: whole(), text: 'Units that are allowed an interval or a period.', required: true },
+  interval: {
+    kind: time,
+    text: "The interval of the rate: milliseconds or a duration such as '10s', at most 1 year.",
+    required: true,
+    isLong: true,
+  },
+} as const satisfies OptionRows;
+
+/** The rate options of algorithms that allow bursts. */
+export const burstOptions = {
+  ...rateOptions,
+  burst: { kind: whole(), text: 'Units that may come at once.', usual: 'the rate' },
+} as const satisfies OptionRows;
 
 /** The possible effects on held units when their hold lapses. */
 const LAPSES = ['charge', 'release'] as const;

@@ -1,0 +1,179 @@
+import { Kept, RecencyList } from './recency-list.js';
+import { SplitMap } from './split-map.js';
+
+export { Kept } from './recency-list.js';
+
+/** A map with a bounded number of entries and bounded memory. A `RecencyList` selects the entries to evict. */
+export class BoundedMap<E extends Kept> {
+  private readonly entries = new SplitMap<E>();
+  private readonly order: RecencyList<E>;
+
+  /** `onEvicted` is called with each evicted entry. */
+  constructor(maxKeys: number, maxBytes: number, onEvicted?: (entry: E) => void) {
+    this.order = new RecencyList(maxKeys, maxBytes, (entry) => {
+      this.entries.delete(entry.key);
+      onEvicted?.(entry);
+    });
+  }
+
+  get size(): number {
+    return this.order.size;
+  }
+
+  get bytes(): number {
+    return this.order.bytes;
+  }
+
+  get(key: string): E | undefined {
+    return this.entries.get(key);
+  }
+
+  /** Adds or moves an entry as the most recently used one, which is never evicted. */
+  put(entry: E, bytes: number, isProtected: boolean): void {
+    if (entry.segment === undefined) this.entries.set(entry.key, entry);
+    this.order.put(entry, bytes, isProtected);
+  }
+
+  /** Marks an entry as the most recently used. */
+  touch(entry: E): void {
+    this.order.touch(entry);
+  }
+
+  delete(entry: E): void {
+    if (this.order.remove(entry)) this.entries.delete(entry.key);
+  }
+
+  clear(): void {
+    this.entries.clear();
+    this.order.clear();
+  }
+
+  /** All entries. Entries that are added or deleted during the iteration may be included. */
+  values(): IterableIterator<E> {
+    return this.entries.values();
+  }
+}
+
+/** The maximum number of characters for which this copy is fast. */
+const MOST_CHARACTERS = 128;
+
+const characters = Buffer.alloc(2 * MOST_CHARACTERS);
+
+/**
+ * Copies a string so that it doesn't keep anything else in memory. A substring keeps the whole string alive: an address from a header keeps
+ * the entire header, whose length the client determines.
+ */
+export function flatCopy(text: string): string {
+  if (text.length > MOST_CHARACTERS) return Buffer.from(text, 'utf16le').toString('utf16le');
+  const copy = characters.toString('latin1', 0, characters.write(text, 'latin1'));
+  return copy === text ? copy : characters.toString('utf16le', 0, characters.write(text, 'utf16le'));
+}
+
+/** The number of keys to keep. Up to twice as many are stored before the oldest are dropped. */
+const MAX_RECENT = 1000;
+
+/** Caches computed values for the latest keys, since clients rarely send just one request. */
+export class RecentMap<V> {
+  private recent = new Map<string, V>();
+  private before = new Map<string, V>();
+
+  /** The value of a recently used key. */
+  get(key: string): V | undefined {
+    return this.recent.get(key);
+  }
+
+  /** Returns the cached value of a key, or computes it. `undefined` isn't cached. */
+  of(key: string, make: (key: string) => V | undefined): V | undefined {
+    return this.recent.get(key) ?? this.remember(key, make);
+  }
+
+  private remember(key: string, make: (key: string) => V | undefined): V | undefined {
+    const value = this.before.get(key) ?? make(key);
+    if (value === undefined) return undefined;
+    if (this.recent.size === MAX_RECENT) {
+      this.before = this.recent;
+      this.recent = new Map();
+    }
+    // A substring of a header would keep the entire header in memory.
+    this.recent.set(flatCopy(key), value);
+    return value;
+  }
+}
+
+const MAX_VALUES = 1000;
+const MAX_BYTES = 10_000_000;
+const CHARACTER_BYTES = 2;
+/** The maximum nesting of a limit's definition. */
+const MAX_DEPTH = 5;
+
+class Known<V> extends Kept {
+  constructor(
+    key: string,
+    readonly value: V,
+  ) {
+    super(key);
+  }
+}
+
+/** Caches values by equal objects, and evicts the least recently used. Functions in these objects are compared by reference. */
+export class ValueCache<V> {
+  private readonly known = new BoundedMap<Known<V>>(MAX_VALUES, MAX_BYTES);
+  private readonly serials = new WeakMap<object, number>();
+  private lastSerial = 0;
+
+  /** Returns the value of an equal object, or creates a new one. */
+  of(asked: unknown, make: () => V): V {
+    const parts: string[] = [];
+    this.write(asked, 0, parts);
+    // A concatenated string would stay a tree of its parts.
+    const key = parts.join('');
+    const known = this.known.get(key);
+    if (known !== undefined) {
+      this.known.touch(known);
+      return known.value;
+    }
+    const value = make();
+    this.known.put(new Known(key, value), CHARACTER_BYTES * key.length, false);
+    return value;
+  }
+
+  /** Writes a text that identifies a value. Each text is preceded by its length, so that adjacent texts can't be confused. */
+  private write(value: unknown, depth: number, parts: string[]): void {
+    if (typeof value === 'string') parts.push("'", String(value.length), ':', value);
+    else if (typeof value === 'function') parts.push(this.serialOf(value));
+    else if (typeof value !== 'object' || value === null) parts.push(typeof value, ' ', String(value));
+    else if (depth === MAX_DEPTH || !isPlain(value)) parts.push(this.serialOf(value));
+    else if (Array.isArray(value)) this.writeList(value, depth + 1, parts);
+    else this.writeObject(value as Record<string, unknown>, depth + 1, parts);
+  }
+
+  private writeObject(value: Record<string, unknown>, depth: number, parts: string[]): void {
+    parts.push('{');
+    for (const name of Object.getOwnPropertyNames(value).sort()) {
+      parts.push(String(name.length), ':', name, '=');
+      this.write(value[name], depth, parts);
+      parts.push(',');
+    }
+    parts.push('}');
+  }
+
+  private writeList(values: readonly unknown[], depth: number, parts: string[]): void {
+    parts.push('[');
+    for (const value of values) {
+      this.write(value, depth, parts);
+      parts.push(',');
+    }
+    parts.push(']');
+  }
+
+  private serialOf(value: object): string {
+    let serial = this.serials.get(value);
+    if (serial === undefined) this.serials.set(value, (serial = ++this.lastSerial));
+    return `#${serial}`;
+  }
+}
+
+function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null || Array.isArray(value);
+}
