@@ -55,7 +55,9 @@ describe.each(['', 'cjs/'])('the files of dist/%s', (format) => {
 
   it('index.js loads later what few apps use', () => {
     const { filesLater } = loadedWith(`${format}index.js`);
-    expect(filesLater).toEqual(['explainer.js', 'policies.js', 'region-layer.js'].map((file) => `${format}shared/${file}`));
+    expect(filesLater).toEqual(
+      ['explainer.js', 'policies.js', 'region-layer.js'].map((file) => `${format}shared/${file}`),
+    );
   });
 
   it('client/index.js is one file that loads nothing, so browsers can', () => {
