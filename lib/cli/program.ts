@@ -100,7 +100,8 @@ function isWrongUsage(error: unknown): error is Error {
 
 function failed({ stderr }: Terminal, program: string, message: string, code: number): number {
   // The message may contain part of a log, or a connection string that was passed in the wrong place.
-  stderr.write(`${program}: ${printable(withoutSecretsIn(message), Infinity)}\n`);
+  const lines = withoutSecretsIn(message).split('\n');
+  stderr.write(`${program}: ${lines.map((line) => printable(line, Infinity)).join('\n')}\n`);
   if (code === WRONG_USAGE) stderr.write(`see ${program} --help\n`);
   return code;
 }

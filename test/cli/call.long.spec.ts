@@ -92,7 +92,7 @@ describe('nestjs-sluice call', () => {
     expect(text).not.toContain('#   2');
     expect(text).not.toContain('anew');
     expect(await printed('api', 'tenant:acme', '--limit', 'calendar-window:60/day')).toContain(
-      '# If it begins with -1, another window has begun: print these lines anew.\n',
+      '# If it begins with -1, another window has begun: print these lines again.\n',
     );
     expect(await printed('api', 'tenant:acme', '--limit', 'sliding-log:5/15m,blockFor=1m/1h')).toContain('offences');
   });

@@ -169,7 +169,9 @@ describe('deny, allow and unlist', () => {
     expect((await app.service.listEntries({ ip: '203.0.113.7' })).entries).toMatchObject([{ list: 'deny', by: 'eva' }]);
     expect(await done('allow', '203.0.113.0/24')).toMatchObject({ before: { list: 'deny' }, after: { list: 'allow' } });
     const { stdout } = await runHere(['unlist', '203.0.113.0/24', ...place]);
-    expect(stdout).toBe('203.0.113.0/24, all limits\n\nbefore  allow, change 2\nafter   on no list by a change\n');
+    expect(stdout).toBe(
+      '203.0.113.0/24, all limits\n\nbefore  allow, change 2\nafter   in no list that was changed at run time\n',
+    );
     expect((await app.service.listEntries({ ip: '203.0.113.7' })).entries).toEqual([]);
   });
 
@@ -334,7 +336,11 @@ it.each<[string, string[], string]>([
     ['deny', '10.0.0.1/8', '--redis', 'redis://h'],
     "nestjs-sluice deny: <who>: expected the network '10.0.0.0/8' or the address '10.0.0.1', received '10.0.0.1/8'",
   ],
-  ['a definition for lists', ['deny', KEY], "--limit: the option is only for limits that are defined: here '--name'"],
+  [
+    'a definition for lists',
+    ['deny', KEY],
+    "--limit: the option is only for other commands: here, name the limit with '--name'",
+  ],
 ])('a command refuses %s', async (_, args, message) => {
   const { code, stdout, stderr } = await runHere([...args, ...(args.includes('--redis') ? [] : [...place, ...ofApi])]);
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' });

@@ -37,7 +37,7 @@ bootstrap();
 `,
   'app.module.ts': `import { Controller, Get, Injectable, Module, Post } from '@nestjs/common';
 import { RouterModule } from '@nestjs/core';
-import { RateLimit, RateLimitModule, SkipRateLimit } from 'nestjs-sluice';
+import { Limited, RateLimit, RateLimitModule, SkipRateLimit } from 'nestjs-sluice';
 
 @Injectable()
 export class Settings {
@@ -72,6 +72,13 @@ export class OrdersController {
   async create() {
     return this.database;
   }
+
+  @Limited('api', { key: (id: string) => id })
+  @Limited({ algo: 'gcra', rate: 1, interval: '1s', mode: 'shadow' })
+  @Post(':id')
+  async change() {
+    return this.database;
+  }
 }
 
 @Controller('health')
@@ -100,6 +107,12 @@ class OrdersModule {}
   ],
   controllers: [HealthController],
 })
+export class AppModule {}
+`,
+  'wrong.module.ts': `import { Module } from '@nestjs/common';
+import { RateLimitModule } from 'nestjs-sluice';
+
+@Module({ imports: [RateLimitModule.forRoot({ policy: { source: 'wrong.json' } })] })
 export class AppModule {}
 `,
 };
@@ -141,10 +154,13 @@ describe('routes', () => {
         'http  POST /api/v1/shop/orders  OrdersController.create  NO LIMIT',
         'http  GET /api/v1/shop/orders/:id  OrdersController.find',
         '  api: key user; phase authenticated; @RateLimit on OrdersController.find, define.api',
+        'http  POST /api/v1/shop/orders/:id  OrdersController.change',
+        '  api: key a function; @Limited on OrdersController.change, define.api',
+        '  gcra:1/1s: key global; mode shadow; @Limited on OrdersController.change',
         'http  GET /health  HealthController.check',
         '  @SkipRateLimit() on HealthController: the load balancer polls it',
         '',
-        '3 routes, 1 without a limit',
+        '4 routes, 1 without a limit',
         '',
       ].join('\n'),
     );
@@ -167,6 +183,7 @@ describe('routes', () => {
       routes: [
         { handler: 'create', limits: [], unlimited: true },
         { kind: 'http', file: 'src/app.module.ts', line: lineOf('app.module.ts', 'find()'), unlimited: false },
+        { handler: 'change', file: 'src/app.module.ts', line: lineOf('app.module.ts', 'async change()') },
         { route: 'GET /health', because: 'the load balancer polls it', unlimited: false },
       ],
     });
@@ -193,7 +210,12 @@ describe('routes', () => {
         'dist/app.module.js is a module without its start file: a prefix and versions that main.js sets are missing in the paths\n',
     });
     const { routes } = JSON.parse(stdout) as { routes: { route: string }[] };
-    expect(routes.map(({ route }) => route)).toEqual(['GET /health', 'POST /shop/orders', 'GET /shop/orders/:id']);
+    expect(routes.map(({ route }) => route)).toEqual([
+      'GET /health',
+      'POST /shop/orders',
+      'GET /shop/orders/:id',
+      'POST /shop/orders/:id',
+    ]);
   });
 
   it('lists the routes of a start file that needs what was not created, and says what is missing', async () => {
@@ -204,7 +226,20 @@ describe('routes', () => {
     const { routes } = JSON.parse(stdout) as { routes: { route: string }[] };
     expect([code, routes.map(({ route }) => route)]).toEqual([
       0,
-      ['GET /health', 'POST /shop/orders', 'GET /shop/orders/:id'],
+      ['GET /health', 'POST /shop/orders', 'GET /shop/orders/:id', 'POST /shop/orders/:id'],
+    ]);
+  });
+
+  it('lists the problems of a policy file line by line', async () => {
+    await writeFile(join(folder, 'wrong.json'), '{ "limits": {\n"a": { "rate": 0 },\n"b": { "rate": 0 } } }');
+    const { code, stdout, stderr } = await runProgram(['routes', 'dist/wrong.module.js'], { cwd: folder });
+    expect([code, stdout]).toEqual([1, '']);
+    const [first, ...others] = stderr.split('\n');
+    expect(first).toMatch(/cannot be started: the policy has 2 problems:$/);
+    expect(others).toEqual([
+      expect.stringMatching(/^ {2}wrong\.json:2:\d+ limits\.a\.rate: expected/),
+      expect.stringMatching(/^ {2}wrong\.json:3:\d+ limits\.b\.rate: expected/),
+      '',
     ]);
   });
 

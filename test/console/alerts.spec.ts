@@ -156,7 +156,7 @@ describe('alerts', () => {
     await watch.look();
     expect(sent).toEqual(['fallback']);
     expect(warn.mock.calls.map(([text]) => text)).toEqual([
-      'an alert could not be reported, and is tried again as long as it is active: no route',
+      'an alert could not be reported, and will be retried while it is active: no route',
     ]);
     warn.mockRestore();
   });

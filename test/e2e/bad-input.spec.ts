@@ -110,7 +110,7 @@ describe('other options', () => {
     [
       'no onStoreError',
       { onStoreError: null as never },
-      'expected one of local, allow, deny, or a function that gives one, received null',
+      'expected one of local, allow, deny, or a function that returns one, received null',
     ],
     [
       'a limit without slices',

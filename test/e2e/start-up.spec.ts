@@ -177,7 +177,7 @@ describe('start-up errors', () => {
     ],
     [
       wrong({ onStoreError: 'x' }),
-      "onStoreError: expected one of local, allow, deny, or a function that gives one, received 'x'",
+      "onStoreError: expected one of local, allow, deny, or a function that returns one, received 'x'",
     ],
     [wrong({ onMissingKey: 'x' }), "onMissingKey: expected one of ip, skip, refuse, received 'x'"],
     [
@@ -313,7 +313,7 @@ describe('start-up errors', () => {
     [{ sendTimeout: true }, "sendTimeout: expected a duration such as '30s', more than 0, or false, received true"],
     [
       { onStoreError: 'x' },
-      "onStoreError: expected one of local, allow, deny, or a function that gives one, received 'x'",
+      "onStoreError: expected one of local, allow, deny, or a function that returns one, received 'x'",
     ],
     [{ onMissingKey: 'x' }, "onMissingKey: expected one of ip, skip, refuse, received 'x'"],
     [{ ipv6Prefix: 129 }, 'ipv6Prefix: expected a whole number >= 1 and <= 128, received 129'],

@@ -16,6 +16,7 @@ import { MessagePattern } from '@nestjs/microservices';
 import { Test } from '@nestjs/testing';
 import { SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
 import {
+  Limited,
   LimiterService,
   RateLimit,
   RateLimitConfigError,
@@ -160,4 +161,29 @@ it('is quiet about providers that nobody calls', async () => {
     run() {}
   }
   expect(unlimited(await start([], {}, [Service]))).toBe('none');
+});
+
+it('takes @Limited on a route unless the mode of its limit is off', async () => {
+  @Controller('jobs')
+  class Jobs {
+    @Get('above')
+    @Limited('jobs')
+    async above() {}
+
+    @Limited({ ...one, mode: 'shadow' }, { key: () => 'all' })
+    @Get('below')
+    async below() {}
+
+    @Limited('off')
+    @Get('off')
+    async off() {}
+
+    @Limited('off')
+    @Limited('jobs')
+    @Get('both')
+    async both() {}
+  }
+  const started = await start([Jobs], { define: { jobs: one, off: one } });
+  await started.get(LimiterService).setMode('off', 'off');
+  expect(unlimited(started)).toEqual(['GET /api/shop/jobs/off (Jobs.off)']);
 });

@@ -132,7 +132,7 @@ const coreOptions = {
     usual: 'by key',
   },
   onStoreError: {
-    kind: orFunction(words(STORE_ERROR_POLICIES), 'a function that gives one'),
+    kind: orFunction(words(STORE_ERROR_POLICIES), 'a function that returns one'),
     text: 'What happens while the store fails.',
     usual: "the module's",
     inDefaults: true,

@@ -81,7 +81,7 @@ export function readSettings(written: RateLimitModuleOptions): RateLimitSettings
   }
   const { store, redis, maxKeys = 100_000, maxWaiters = 10_000, timeout = 250 } = options;
   if (store !== undefined && redis !== undefined)
-    throw wrongOption('store', store, "to stand alone, without 'redis'", 'SLUICE_EXCLUDED_OPTIONS');
+    throw wrongOption('store', store, "no 'redis' next to it", 'SLUICE_EXCLUDED_OPTIONS');
   if (redis !== undefined && !isRedisConnection(redis)) {
     throw new RateLimitConfigError(wrongRedis(LOCATION, redis), { code: 'SLUICE_INVALID_REDIS' });
   }
@@ -118,7 +118,7 @@ export function readSettings(written: RateLimitModuleOptions): RateLimitSettings
 export function storeErrorPolicy(location: string, value: unknown): OnStoreError {
   if (isCallable(value)) return value as OnStoreError;
   if (STORE_ERROR_POLICIES.includes(value as never)) return value as OnStoreError;
-  const wanted = `one of ${STORE_ERROR_POLICIES.join(', ')}, or a function that gives one`;
+  const wanted = `one of ${STORE_ERROR_POLICIES.join(', ')}, or a function that returns one`;
   throw new RateLimitConfigError(messages.wrongOption(location, 'onStoreError', value, wanted));
 }
 

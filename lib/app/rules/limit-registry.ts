@@ -269,7 +269,7 @@ export class LimitRegistry {
   }
 
   /**
-   * A rule of a limit of routes, given by name or definition, for questions to which the place does not matter.
+   * A rule of a limit of routes, given by name or definition, for uses where the place does not matter.
    * @param location for messages, since the limit is read only once
    */
   anywhere(limit: string | LimitDefinition, location: string): Rule {

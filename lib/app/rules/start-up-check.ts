@@ -16,7 +16,7 @@ import { countsAddresses } from './possible-keys.js';
 import { RouteRulesRegistry } from './route-rules-registry.js';
 import { isGateway, resolvesField } from './route-names.js';
 
-/** Creates the rules of all routes when the app starts, and throws for errors that would otherwise only show at requests. */
+/** Creates the rules of all routes when the app starts, and throws for errors that would otherwise only appear when a request arrives. */
 @Injectable()
 export class StartUpCheck {
   /** The name of a limit that counts requests per address, if there is one. */

@@ -99,7 +99,7 @@ function replyOf({ limit }: AskedOnce, now: number): string[] {
   if (escalation !== undefined) lines.push('# The last number counts the offences, which make blocks longer.');
   const ofThen = algorithm.scriptParameters(parameters, now + MUCH_LATER);
   if (algorithm.scriptParameters(parameters, now).some((value, index) => value !== ofThen[index])) {
-    lines.push('# If it begins with -1, another window has begun: print these lines anew.');
+    lines.push('# If it begins with -1, another window has begun: print these lines again.');
   }
   return lines;
 }

@@ -37,7 +37,7 @@ const FOR: CommandOption = {
   value: '<time>',
   help: "How long, at most 1 year (default: until you remove it with 'unlist')",
 };
-const NAMED = "limits that are defined: here '--name' says which";
+const NAMED = "other commands: here, name the limit with '--name'";
 const options = (time: CommandOption): CommandOptions => ({
   name: { value: '<limit>', help: 'The name of the limit in the app (default: all limits)' },
   for: time,
@@ -162,5 +162,5 @@ function textOf({ entry, limit, before, after }: ListReport): string {
 }
 
 function stateText(record: OverrideRecord | undefined): string {
-  return record === undefined ? 'on no list by a change' : valueText(record) + changeText(record);
+  return record === undefined ? 'in no list that was changed at run time' : valueText(record) + changeText(record);
 }

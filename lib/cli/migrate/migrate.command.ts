@@ -108,7 +108,7 @@ function changesFrom(project: Project, report: MigrationReport, name: keyof type
 
 function manifestText(before: string, removed: readonly string[]): string {
   const gone = removed.filter((name) => before.includes(`"${name}"`));
-  return `adds nestjs-sluice${gone.length === 0 ? '' : `, takes out ${gone.join(', ')}`}: install anew`;
+  return `adds nestjs-sluice${gone.length === 0 ? '' : `, removes ${gone.join(', ')}`}: install dependencies again`;
 }
 
 function write({ stdout }: Terminal, report: MigrationReport, changes: readonly Change[], isDry: boolean): void {

@@ -36,7 +36,7 @@ const BYTES_FIELDS = [
   'res.headers.content-length',
   'response.body_bytes',
 ];
-/** The names that loggers use for what filters look at. */
+/** The names that loggers use for the path and the status, which filters read. */
 const FILTERED = {
   path: ['path', 'url', 'uri', 'request_uri', 'req.url', 'request.uri', 'request.url'],
   status: ['status', 'statusCode', 'status_code', 'res.statusCode', 'response.status'],

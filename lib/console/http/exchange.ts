@@ -45,7 +45,7 @@ export function clientOf({ ip }: ConsoleRequest, ipv6Prefix: number): string {
   return ipIdentity(ip, ipv6Prefix) ?? 'unknown';
 }
 
-/** A request and its response, which is written past all interceptors: the page understands no other form. */
+/** A request and its response. Responses bypass all interceptors, because the page expects exactly this form. */
 export class Exchange {
   constructor(
     private readonly adapter: AbstractHttpAdapter,

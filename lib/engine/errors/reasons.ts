@@ -6,7 +6,7 @@ export function reasonOf(error: unknown): string {
       typeof error === 'object' && error !== null && 'message' in error ? error.message : undefined;
     return typeof message === 'string' ? message : String(error);
   } catch {
-    return 'what was thrown has no text';
+    return 'the thrown value has no text';
   }
 }
 

@@ -30,7 +30,7 @@ export function number(expected: string, bounds: Readonly<Record<string, number>
 /** A share of something, up to all of it. */
 export const fraction = number('a number > 0 and <= 1', { exclusiveMinimum: 0, maximum: 1 });
 
-/** One of some words. */
+/** One word of a list. */
 export function words<const Word extends string>(list: readonly Word[]): OptionKind<Word> {
   return {
     expected: `one of ${list.join(', ')}`,
@@ -48,7 +48,7 @@ export function timeSchemas(bounds: JsonSchema): JsonSchema[] {
 
 const TIMES = timeSchemas({ exclusiveMinimum: 0, maximum: MAX_INTERVAL_MS });
 
-/** Durations. They are read into microseconds. */
+/** Durations. They are converted to microseconds. */
 export const time: OptionKind<number> = {
   expected: `${DURATION_FORM}, more than 0 and at most 1 year`,
   isValid: (value) => !Number.isNaN(microseconds(value)),
@@ -82,7 +82,7 @@ export const flag: OptionKind<boolean> = {
   schema: { type: 'boolean' },
 };
 
-/** Texts of a pattern. */
+/** Texts that match a pattern. */
 export function text(expected: string, pattern: string): OptionKind<string> {
   const form = new RegExp(pattern);
   return {
@@ -92,7 +92,7 @@ export function text(expected: string, pattern: string): OptionKind<string> {
   };
 }
 
-/** Objects of options. `isValid` checks the whole. */
+/** Objects of options. `isValid` checks the whole object. */
 export function object(
   expected: string,
   options: OptionRows,

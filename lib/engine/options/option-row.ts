@@ -151,7 +151,7 @@ export function ownRows(rows: OptionRows): OptionRows {
 /** A row and the name of its option. */
 export type NamedRow = readonly [option: string, row: OptionRow];
 
-/** Some rows as lists, which every limit that an app starts with is read by. */
+/** Some rows as lists, so that limits are read quickly when an app starts. */
 interface RowLists {
   /** The names of all options. */
   readonly names: readonly string[];
@@ -183,7 +183,7 @@ interface TimedRow {
 
 const LISTS = new WeakMap<OptionRows, RowLists>();
 
-/** Returns some rows as lists. Rows don't change, so their lists are made once. */
+/** Returns some rows as lists. Rows don't change, so their lists are created once. */
 export function listsOf(rows: OptionRows): RowLists {
   const known = LISTS.get(rows);
   if (known !== undefined) return known;

@@ -5,11 +5,12 @@ export class PacedError extends Error {
   /** The error's code: `'SLUICE_NOT_SENT'`. */
   readonly code = 'SLUICE_NOT_SENT';
 
+  /** Whole milliseconds until the server is expected to allow the call. */
+  readonly retryAfterMs: number;
+
   /** Makes an error for a call that can be sent after a wait in milliseconds. */
-  constructor(
-    /** Milliseconds until the server is expected to allow the call. */
-    readonly retryAfterMs: number,
-  ) {
+  constructor(retryAfterMs: number) {
     super(`not sent: the server allows the next call in ${Math.ceil(retryAfterMs / 1000)} s`);
+    this.retryAfterMs = Math.ceil(retryAfterMs);
   }
 }

@@ -10,7 +10,7 @@ export interface PacedOptions {
    */
   maxWait?: number | undefined;
   /**
-   * The most times to send a call that the server rejects with 429, or with 503 and `Retry-After`: a whole number >= 1. Only calls with
+   * Maximum number of times to send a call that the server rejects with 429, or with 503 and `Retry-After`: a whole number >= 1. Only calls with
    * idempotent methods are sent again: GET, HEAD, OPTIONS, PUT and DELETE. 1 returns each rejection.
    * @default 3
    */

@@ -88,7 +88,7 @@ export class Operations {
   /**
    * Ends an operation that was not rejected: returns the units that its fields didn't use, and settles its cost.
    *
-   * @param result `undefined` if it isn't known as a whole
+   * @param result `undefined` if only parts of it are known
    */
   end(operation: Operation, result: OperationResult | undefined): void {
     this.giveBack(operation);
@@ -214,7 +214,7 @@ export class Operations {
     }
   }
 
-  /** Makes a request of each query, mutation or subscription that has limits. Events of a subscription don't count as calls. */
+  /** Creates a request for each query, mutation or subscription that has limits. Events of a subscription don't count as calls. */
   private readFields(operation: Operation): void {
     const { source } = operation;
     for (const [key, selected] of rootFieldsOf(source)) {

@@ -14,7 +14,7 @@ export class Origins {
   constructor(private readonly registry: LimitRegistry) {}
 
   /** The origin of a limit that is declared at a site. */
-  ofSite(rule: Rule, { location }: DeclarationSite, level: LimitOrigin['level']): LimitOrigin {
+  ofSite(rule: Rule, { location }: Pick<DeclarationSite, 'location'>, level: LimitOrigin['level']): LimitOrigin {
     if (level === 'module') return { level, location: this.ofModule(rule) ?? location };
     const definition = this.ofDefined(rule);
     return { level, location, ...(definition === undefined ? {} : { definition }) };

@@ -64,17 +64,14 @@ export class LimitedCalls implements OnModuleInit, OnModuleDestroy {
     return limiter;
   }
 
-  private makeLimiter({ limit, location, className, method, settings }: LimitedMethodSite): Limiter {
+  private makeLimiter({ limit, location, className, settings, isNamed, declaration }: LimitedMethodSite): Limiter {
     const service = this.module.get(LimiterService, { strict: false });
     // Until its turn comes, Nest has an object of the class that no constructor has set up.
     if (!Object.hasOwn(service, 'decisions$'))
       throw new RateLimitConfigError(methodMessages.tooEarly(location), { code: 'SLUICE_NOT_INJECTED' });
-    const isNamed = typeof limit === 'string' || limit.name !== undefined;
     if (!isNamed && writtenName({ name: className }) === undefined)
       throw new RateLimitConfigError(methodMessages.needsName(location), { code: 'SLUICE_INVALID_NAMESPACE' });
-    const rule = this.module
-      .get(LimitRegistry, { strict: false })
-      .rule(limit, { location, namespace: isNamed ? '' : `method ${className}.${method}` });
+    const rule = this.module.get(LimitRegistry, { strict: false }).rule(limit, declaration);
     refuseWrongList([rule], location);
     const { hasKey, key } = rule.settings;
     if (settings.key === undefined && hasKey === true && key.given !== ALL_CALLS) {

@@ -2,6 +2,7 @@ import type { LimitDefinition } from '../../app/config/limit-definition.js';
 import { RateLimitExceededException } from '../../app/http/rate-limit-exceeded.exception.js';
 import type { LeasedDecision } from '../../app/limiter/lease.js';
 import type { Limiter } from '../../app/limiter/limiter.js';
+import type { Declaration } from '../../app/rules/declaration.js';
 import { RateLimitArgumentError } from '../../engine/errors/errors.js';
 import { askMessages } from '../../engine/errors/messages/calls.js';
 import { isCost } from '../../engine/limits/arguments.js';
@@ -10,6 +11,9 @@ import type { LimitedSettings } from './read-limited-options.js';
 
 /** The key of a counter for all calls, as limits with `key: 'global'` have it. */
 export const ALL_CALLS = 'global';
+
+/** Metadata of a limited method: its uses of `@Limited`, the uppermost first. Another copy of the package may have written it. */
+export const LIMITED_METHOD = 'nestjs-sluice:limited-method';
 
 /** One use of `@Limited`. */
 export class LimitedMethodSite {
@@ -21,6 +25,17 @@ export class LimitedMethodSite {
     readonly limit: string | LimitDefinition,
     readonly settings: LimitedSettings,
   ) {}
+
+  /** True if its limit has a name, and so one counter for all that use it. */
+  get isNamed(): boolean {
+    return typeof this.limit === 'string' || this.limit.name !== undefined;
+  }
+
+  /** Where its limit is declared. An unnamed limit counts per method. */
+  get declaration(): Declaration {
+    const { location, className, method } = this;
+    return { location, namespace: this.isNamed ? '' : `method ${className}.${method}` };
+  }
 
   /** Runs a method with units of its limit. Until the first `await`, calls are in the order in which they were made. */
   async run(limiter: Limiter, args: unknown[], method: () => unknown): Promise<unknown> {

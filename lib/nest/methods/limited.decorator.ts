@@ -6,7 +6,7 @@ import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { methodMessages } from '../../engine/errors/messages/app-code.js';
 import { askMessages } from '../../engine/errors/messages/calls.js';
 import { addSite, callsOf, keepCalls, LimitedCalls } from './limited-calls.js';
-import { LimitedMethodSite } from './limited-method.js';
+import { LIMITED_METHOD, LimitedMethodSite } from './limited-method.js';
 import type { LimitedDecorator, LimitedMethod, LimitedOptions, SkippedDecorator } from './limited-options.js';
 import { readLimitedOptions } from './read-limited-options.js';
 
@@ -57,11 +57,14 @@ export function Limited(
       keepCalls(target, property);
       Inject(LimitedCalls)(target, property);
     }
-    descriptor!.value = likeOriginal(method, async function (this: unknown, ...args) {
+    const limited = likeOriginal(method, async function (this: unknown, ...args) {
       const calls = callsOf(this, site);
       const run = (): unknown => method.apply(this, args);
       return calls === undefined ? run() : site.run(calls.limiterOf(site), args, run);
     });
+    const below = (Reflect.getOwnMetadata(LIMITED_METHOD, method) ?? []) as readonly LimitedMethodSite[];
+    Reflect.defineMetadata(LIMITED_METHOD, [site, ...below], limited);
+    descriptor!.value = limited;
   };
 }
 

@@ -175,7 +175,7 @@ function delayOf({ entries, decisions }: StoreCheck): number {
   return Math.max(...decisions.map(({ delayMs }, index) => (entries[index]!.limit.shadow ? 0 : delayMs)));
 }
 
-/** The end of a request, as a signal of load. A rejection is no signal, nor is a slow client. */
+/** The end of a request, as a signal of load. Neither a rejection nor a slow client is one. */
 function endOf({ wasRefused, wasRead }: RequestCompletion, outcome: Outcome): LeaseEnd {
   return wasRefused || !wasRead ? 'ignored' : leaseEndOf(outcome);
 }

@@ -11,7 +11,7 @@ export type RouteKind = 'http' | 'graphql' | 'field' | 'event' | 'message' | 'mc
 export interface ListedLimit {
   readonly name: string;
   readonly key: string;
-  /** When it is checked; jobs have no phases. */
+  /** When it is checked; jobs and `@Limited` have no phases. */
   readonly phase?: Phase;
   readonly mode?: LimitMode;
   /** Where it is declared: `limits[0]`, `@RateLimit on UsersController.list`. */

@@ -18,6 +18,7 @@ import type { RouteRulesRegistry } from '../../app/rules/route-rules-registry.js
 import { nameOfKey } from '../explain/described-limit.js';
 import { Origins } from '../explain/origins.js';
 import { skipOf as skipText, trace } from '../explain/trace.js';
+import { ALL_CALLS, LIMITED_METHOD, type LimitedMethodSite } from '../methods/limited-method.js';
 import type { ListedLimit, ListedRoute, RouteKind } from './listed-route.js';
 
 /** The parts of an app that know its routes. They may come from another copy of the package. */
@@ -41,7 +42,7 @@ const KINDS: readonly RouteKind[] = ['http', 'graphql', 'field', 'event', 'messa
 /** All routes of an app, by their kinds and paths: routes that clients call, and BullMQ jobs. */
 export function listRoutes(parts: RouteParts): ListedRoute[] {
   const types = [...new Set(parts.classes.known())];
-  return types.flatMap((type) => [...routesOf(type, parts), ...jobsOf(type)]).toSorted(inOrder);
+  return types.flatMap((type) => [...routesOf(type, parts), ...jobsOf(type, parts)]).toSorted(inOrder);
 }
 
 function inOrder(one: ListedRoute, other: ListedRoute): number {
@@ -66,7 +67,7 @@ function routesOf(type: HandlerClass, parts: RouteParts): ListedRoute[] {
     const { kind, route } = nameOf(type, method, handler, parts.paths);
     const rules = parts.rules.of(type, handler);
     const { inForce } = trace(rules.declared, new Map(), new Origins(parts.registry));
-    const limits = inForce.map(({ rule, origin }): ListedLimit => ({
+    const checkedBefore = inForce.map(({ rule, origin }): ListedLimit => ({
       name: rule.name,
       key: nameOfKey(rule.settings.key.given),
       phase: rule.phase,
@@ -74,6 +75,7 @@ function routesOf(type: HandlerClass, parts: RouteParts): ListedRoute[] {
       declared: origin.location,
       ...(origin.definition === undefined ? {} : { definition: origin.definition }),
     }));
+    const limits = [...checkedBefore, ...methodLimitsOf(handler, parts)];
     const functions = rules.sites.flatMap(({ specs }) => specs.filter(isSource)).map(({ location }) => location);
     const skip = skipOf(type, handler, rules.declared);
     // Of a type's field, its operation has limits.
@@ -88,6 +90,24 @@ function routesOf(type: HandlerClass, parts: RouteParts): ListedRoute[] {
       functions,
       ...skip,
       unlimited: needsLimit && !isLimited && skip?.because === undefined,
+    };
+  });
+}
+
+/** The limits that `@Limited` checks when a method is called. */
+function methodLimitsOf(method: object | undefined, { registry }: RouteParts): ListedLimit[] {
+  const sites = (method === undefined ? undefined : read(LIMITED_METHOD, method)) as
+    | readonly LimitedMethodSite[]
+    | undefined;
+  return (sites ?? []).map(({ limit, location, settings, declaration }) => {
+    const rule = registry.rule(limit, declaration);
+    const { definition } = new Origins(registry).ofSite(rule, { location }, 'handler');
+    return {
+      name: rule.name,
+      key: settings.key === undefined ? ALL_CALLS : 'a function',
+      mode: rule.limit.mode,
+      declared: location,
+      ...(definition === undefined ? {} : { definition }),
     };
   });
 }
@@ -143,8 +163,8 @@ function skipOf(
   return because === undefined ? { skips } : { skips, because };
 }
 
-/** The jobs of a queue, which `@JobRateLimit` limits. */
-function jobsOf(type: HandlerClass): ListedRoute[] {
+/** The jobs of a queue, which `@JobRateLimit` and `@Limited` limit. */
+function jobsOf(type: HandlerClass, parts: RouteParts): ListedRoute[] {
   const queue = PROCESSORS.map((key) => read(key, type)).find((found) => found !== undefined) as
     | { readonly name?: unknown }
     | undefined;
@@ -157,7 +177,10 @@ function jobsOf(type: HandlerClass): ListedRoute[] {
       route: listed(queue.name) || classNameOf(type),
       controller: classNameOf(type),
       handler: 'process',
-      limits: names.map((name) => ({ name, key: 'a function', declared })),
+      limits: [
+        ...names.map((name) => ({ name, key: 'a function', declared })),
+        ...methodLimitsOf(parts.classes.handlers(type).get('process'), parts),
+      ],
       functions: [],
       unlimited: false,
     },

@@ -90,7 +90,7 @@ describe('migrate', () => {
     const { code, stdout, stderr } = await app.migrate();
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toBe(`Changed 3 places in 2 files:
-  package.json:4 adds nestjs-sluice, takes out @nestjs/throttler: install anew
+  package.json:4 adds nestjs-sluice, removes @nestjs/throttler: install dependencies again
   src/app.module.ts:6 ThrottlerModule.forRoot -> RateLimitModule.forRoot
   src/app.module.ts:7 APP_GUARD ThrottlerGuard -> the module's own guard
 Next: install dependencies, format, compile, and run your tests.

@@ -233,7 +233,7 @@ export const middleware = (req: any, res: any, next: () => void) =>
     const { stdout, after } = await migrated({ 'src/middleware.ts': text });
     expect(after).toEqual({ 'package.json': MANIFEST, 'src/middleware.ts': text });
     expect(stdout).toContain(
-      "src/middleware.ts:3 new RateLimiterMemory: it is no property of a class: inject LimiterService, and use limiters.for({ name: 'limit', algo: 'fixed-window', rate: 5, interval: '1s' })",
+      "src/middleware.ts:3 new RateLimiterMemory: it isn't a property of a class: inject LimiterService, and use limiters.for({ name: 'limit', algo: 'fixed-window', rate: 5, interval: '1s' })",
     );
     expect(stdout).toContain('src/middleware.ts:4 new RateLimiterUnion: use limiters.check([{ limit, key }, …])');
     expect(stdout).toContain('src/middleware.ts:5 new RateLimiterPostgres: it has no counterpart: implement a Store');

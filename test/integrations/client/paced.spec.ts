@@ -166,6 +166,16 @@ describe('paced', () => {
     expect(performance.now() - since).toBeLessThan(1000);
   });
 
+  it('names the wait of a call that is not sent in whole milliseconds', async () => {
+    respond = () => ok({ RateLimit: '"day";r=0;t=3600' });
+    const fetch = client();
+    await all([fetch(URL_A)]);
+    await calls.during(new Promise((resolve) => setTimeout(resolve, 10)));
+    jest.spyOn(performance, 'now').mockReturnValue(performance.now() + 0.4);
+    const error: unknown = await fetch(URL_A).catch((reason: unknown) => reason);
+    expect((error as PacedError).retryAfterMs).toBe(3_599_990);
+  });
+
   it('rejects when `maxWait` is over, while others are ahead', async () => {
     respond = () => ok({ RateLimit: '"x";r=0;t=2' });
     const fetch = client({ maxWait: 5000 });

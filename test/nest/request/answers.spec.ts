@@ -109,7 +109,7 @@ describe('the answer to a call that is refused', () => {
       await ask();
       expect((await refusal(ask())).getResponse()).toEqual(usual);
       expect(error.mock.calls).toEqual([
-        [expect.stringContaining(`the function '${option}'`), 'what was thrown has no text'],
+        [expect.stringContaining(`the function '${option}'`), 'the thrown value has no text'],
       ]);
     },
   );

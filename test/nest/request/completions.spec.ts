@@ -132,7 +132,7 @@ describe('a call', () => {
         expect.stringContaining('TypeError: a bug\n'),
       ],
       ['no error', 'a text', 'a text', undefined],
-      ['what has no text', Object.create(null), 'what was thrown has no text', undefined],
+      ['what has no text', Object.create(null), 'the thrown value has no text', undefined],
     ])('ends no process if a store of the app fails with %s', async (_, reason, told, stack) => {
       const log = jest.spyOn(Logger.prototype, 'error').mockReturnValue();
       jest.spyOn(app.asked, 'refund').mockRejectedValue(reason);

@@ -204,7 +204,7 @@ describe('a lease', () => {
     [
       'a burst that flows back in its time',
       { algo: 'gcra', rate: 10, interval: '1s', prefetch: { units: 5, ttl: '1s' } },
-      /prefetch\.ttl: expected a time so short .*, received 1000/,
+      /prefetch\.ttl: expected a time in which less .*, received 1000/,
     ],
     ['a refill all at once', { algo: 'token-bucket', refill: 'intervally' }, /no refill 'intervally'/],
   ])('is refused with %s', async (_, wrong, message) => {

@@ -36,7 +36,7 @@ export function migrateRateLimiterFlexible(project: Project, report: MigrationRe
     report.leave(
       first.source,
       first.node,
-      `LimiterService is of RateLimitModule: import RateLimitModule.forRoot(${redis}) once, into the module of the app`,
+      `LimiterService belongs to RateLimitModule: import RateLimitModule.forRoot(${redis}) once, in the root module of the app`,
     );
   }
   return sources;

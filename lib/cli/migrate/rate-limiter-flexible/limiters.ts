@@ -60,7 +60,7 @@ export function limiterOf(source: Source, node: TS.NewExpression, imported: stri
         : undefined;
   const isStatic = ts.isPropertyDeclaration(parent) && source.before(parent).includes('static ');
   if (owner === undefined || place?.property === undefined || isStatic) {
-    return `it is no property of a class: inject LimiterService, and use limiters.for(${definitionOf(source, node, 'limit', '') ?? '…'})`;
+    return `it isn't a property of a class: inject LimiterService, and use limiters.for(${definitionOf(source, node, 'limit', '') ?? '…'})`;
   }
   const decorators = ts.getDecorators(owner) ?? [];
   if (decorators.length === 0)

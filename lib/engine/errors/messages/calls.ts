@@ -23,9 +23,9 @@ export const askMessages = {
 export const keyMessages = {
   /** Leaves out a key that may be a secret. */
   impossible: (limit: string, received: string | undefined, expected: string) =>
-    `key: expected ${expected}, received ${received === undefined ? 'a key that' : `${show(received)}, which`} limit '${limit}' never counts by`,
+    `key: expected ${expected}, received ${received === undefined ? 'a key that' : `${show(received)}, which`} limit '${limit}' never uses`,
   secretOption: (location: string, option: string, expected: string) =>
-    `${location}.${option}: expected ${expected}, received a key that the limit never counts by`,
+    `${location}.${option}: expected ${expected}, received a key that the limit never uses`,
   identity: (identity: string) => `'${identity}'`,
   headerValue: (header: string) =>
     `headerIdentity('${header}', value): 'header:${header.toLowerCase()}:' and the hash of the value`,

@@ -23,7 +23,7 @@ export const consoleMessages = {
     `expected ${expected}, received ${show(received)}${nearDuration(received, expected)}`,
   readOnly: () => "this console is read-only: it has no option 'write'",
   needsRole: (role: string, option: string) =>
-    `this needs the role '${role}', which only the guards of the option '${option}' give` +
+    `this needs the role '${role}', which only the guards of the option '${option}' grant` +
     (role === 'change' ? ': it changes limits for everyone, or permanently' : ''),
   crossOrigin: () => 'the request comes from a page of another origin',
   noHeader: (header: string) => `the header ${header} is missing, which the console's own page sends`,
@@ -36,9 +36,9 @@ export const consoleMessages = {
   noFile: () => 'the console has no such page or file',
   nothingToClear: () => 'this key has no override, so nothing was changed',
   unknownLimit: () => 'this app has no limit of this name',
-  unknownId: () => 'this id belongs to no key that this limit counted recently. Enter the identity itself',
+  unknownId: () => 'no key that this limit counted recently has this id. Enter the identity itself',
   countsPerRoute: () => 'this limit counts each route separately, so its keys are not known here',
-  notOfLimit: (expected: string) => `expected ${expected}, received a key that this limit never counts by`,
+  notOfLimit: (expected: string) => `expected ${expected}, received a key that this limit never uses`,
   countedByNone: (expected: readonly string[]) =>
     `expected ${expected.join(', or ')}, received an identity that no limit counts`,
   expectedPath: (levels: readonly { readonly name: string }[]) =>
@@ -47,7 +47,7 @@ export const consoleMessages = {
   unchangeableLimit: () =>
     "this limit cannot be changed while the app runs. Choose a limit of 'define' or 'forFeature', or one of the module's with a 'name'",
   oneOfIdentityAndIp: () => "missing, expected either 'identity' or 'ip'",
-  networkAsIdentity: () => "this is a network, and no limit counts by it. Use 'ip'",
+  networkAsIdentity: () => "this is a network, and no limit counts networks. Use 'ip'",
   noCandidate: () => 'this limit has no candidate. Choose a limit with one',
   otherAlgorithm: (received: string, algo: string) =>
     `expected a candidate of '${algo}', received one of '${received}': another algorithm needs a new configuration`,
@@ -63,11 +63,9 @@ export const consoleMessages = {
   changedLater: (version: number) =>
     `change ${version} has changed the same setting since, so nothing was done. Undo that one first, or roll back`,
   unreachable: (reason: string) => `Redis does not answer, so only this instance is shown: ${reason}`,
-  unread: (reason: string) =>
-    `Redis does not answer, so this is the last state that the instance that answers you knew: ${reason}`,
+  unread: (reason: string) => `Redis does not answer, so this is the last state that this instance has read: ${reason}`,
   unreadTenants: (reason: string) => `tenants could not be read: ${reason}`,
   unobservable: (reason: string) => `Redis does not answer, so the state of the app is unknown: ${reason}`,
-  unreported: (reason: string) =>
-    `an alert could not be reported, and is tried again as long as it is active: ${reason}`,
+  unreported: (reason: string) => `an alert could not be reported, and will be retried while it is active: ${reason}`,
   unstored: (reason: string) => `this instance cannot store its counts, so the others do not show it: ${reason}`,
 } as const;

@@ -48,7 +48,7 @@ const quoted = (words: readonly string[]) => words.map((word) => `'${word}'`);
 export const policyMessages = {
   wrongValue: (shown: string, expected: string) => `expected ${expected}, received ${shown}`,
   missing: (expected: string) => `missing, expected ${expected}`,
-  impossibleKey: (expected: string) => `expected ${expected}, received a key that the limit never counts by`,
+  impossibleKey: (expected: string) => `expected ${expected}, received a key that the limit never uses`,
   unknown: (name: string, known: readonly string[]) => optionMessages.unknown(name, known),
   noCommonAlgorithm: (options: readonly string[]) =>
     `no algorithm has all of the options ${listOf(quoted(options), 'and')}. Use the options of one algorithm`,

@@ -38,7 +38,7 @@ const excludes = ['prefetch', 'share', 'reserveFor', 'blockFor', 'candidate'] as
 export const borrowingOptions = {
   ceiling: {
     kind: whole(),
-    text: 'The most units of an interval with what is borrowed of the limit that it is within.',
+    text: 'Maximum number of units of an interval, including those borrowed from the parent limit.',
     usual: 'the rate',
     live: 'rate',
     for: ({ borrowing }) => borrowing !== undefined,

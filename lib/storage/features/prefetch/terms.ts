@@ -13,7 +13,7 @@ const prefetchMessages = {
   tooLong: (location: string, ttl: unknown) =>
     wrongInput(
       `${location}.prefetch.ttl`,
-      "a time so short that less than the quota flows back in it, and no refill 'intervally'",
+      "a time in which less than the quota is refilled, and no refill 'intervally'",
       ttl,
     ),
 } as const;
@@ -51,13 +51,13 @@ export interface PrefetchTerms {
 export const prefetchOptions = {
   prefetch: {
     kind: object("{ units, ttl } such as { units: 100, ttl: '100ms' }", {
-      units: { kind: whole(), text: 'The most units that are taken in one call.', required: true },
-      ttl: { kind: timeUpTo(60_000, '1 minute'), text: 'How long they can be used.', required: true },
+      units: { kind: whole(), text: 'Maximum number of units to take in one call.', required: true },
+      ttl: { kind: timeUpTo(60_000, '1 minute'), text: 'How long these units can be used.', required: true },
     }),
     text: 'Lets an instance take several units in one call to Redis, and decide in process.',
     usual: 'none',
     for: ({ prefetch }) => prefetch !== undefined,
-    // An instance with units would go on while all others reject; and in process, there is no store to prefetch from.
+    // While a key is blocked, an instance with units would still allow requests. In process, there is no store to prefetch from.
     excludes: [
       'blockFor',
       { option: 'scope', value: 'instance' },

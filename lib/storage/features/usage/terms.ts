@@ -55,7 +55,11 @@ const row: OptionRow = {
     {
       keep: { kind: keep, text: "How long a day can be read after its end, such as '400d'.", required: true },
       timezone: { kind: timezone, text: 'The time zone of the days.', usual: "the limit's own, or 'UTC'" },
-      maxKeys: { kind: whole(1, 100_000_000), text: 'The most keys to record, approximately.', usual: 'no bound' },
+      maxKeys: {
+        kind: whole(1, 100_000_000),
+        text: 'Approximate maximum number of keys to record.',
+        usual: 'no bound',
+      },
     },
     { or: keep },
   ),

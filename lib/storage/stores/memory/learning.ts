@@ -42,7 +42,7 @@ class Note extends Kept {
   chargedAt = 0;
   /** The latest time until which the window surely lasts. */
   endsAfter = 0;
-  /** The most units that were reported as left in the window. */
+  /** The maximum number of units that was reported as left in the window. */
   most = 0;
   /** When a response last reported the window, and when a call was last let through to find out. */
   reportedAt = 0;
