@@ -12,7 +12,7 @@ import { LimitRegistry } from '../app/rules/limit-registry.js';
 import type { Rule } from '../app/rules/rule.js';
 import { CallerAnswer, leasedResult } from '../app/limiter/caller-answer.js';
 import { takenResult } from '../app/limiter/take.js';
-import { decidedEnforced, decideEnforced } from '../storage/stores/enforced-entries.js';
+import { decidedEnforced, decideEnforced } from '../storage/stores/decide.js';
 import { refuseHeldEntries } from '../app/limiter/reserve.js';
 import { checkOf, entriesOf, type LimitCheck } from '../app/limiter/limit-checks.js';
 import type { LeasedCheckResult } from '../app/limiter/lease.js';
