@@ -1,5 +1,5 @@
 import { type CanActivate, type ExecutionContext, type NestInterceptor, SetMetadata } from '@nestjs/common';
-import { MetadataScanner, type ModulesContainer } from '@nestjs/core';
+import type { MetadataScanner, ModulesContainer } from '@nestjs/core';
 import { bindsCheckingGuard, GUARDS, OWN_GUARD } from '../app/rules/bound-guards.js';
 import { reportPromise } from './request/handler-run.js';
 import { searchRequest } from './request/requests.js';
@@ -36,8 +36,7 @@ const lastGuard = new LastGuard();
  *   the check that comes after the guards.
  * - If Nest unsubscribes when a client leaves, and on routes for which one of our interceptors runs, handlers report their promises.
  */
-export function bindContinuations(modules: ModulesContainer, seesRoutes: boolean): void {
-  const scanner = new MetadataScanner();
+export function bindContinuations(modules: ModulesContainer, scanner: MetadataScanner, seesRoutes: boolean): void {
   for (const { controllers, providers } of modules.values()) {
     for (const { metatype } of [...controllers.values(), ...providers.values()]) {
       if (typeof metatype !== 'function' || typeof metatype.prototype !== 'object' || metatype.prototype === null)

@@ -1,5 +1,5 @@
 import { type CanActivate, type ExecutionContext, Inject, Injectable, Optional, SetMetadata } from '@nestjs/common';
-import { MetadataScanner, type ModulesContainer } from '@nestjs/core';
+import type { MetadataScanner, ModulesContainer } from '@nestjs/core';
 import { bindsOwnGuard, GUARDS, OWN_GUARD } from '../app/rules/bound-guards.js';
 import { bindForApp } from './bind-for-app.js';
 
@@ -31,8 +31,7 @@ class MessageGuard implements CanActivate {
  * Binds the app's guard to controllers that handle messages. In a hybrid app, global guards only run for these with `inheritAppConfig:
  * true`; otherwise no limit would apply.
  */
-export function bindToMessages(modules: ModulesContainer, ofApp: GuardOfApp): void {
-  const scanner = new MetadataScanner();
+export function bindToMessages(modules: ModulesContainer, scanner: MetadataScanner, ofApp: GuardOfApp): void {
   const instance = Object.assign(new MessageGuard(), { ofApp });
   for (const module of modules.values()) {
     for (const { metatype: type } of module.controllers.values()) {

@@ -167,6 +167,7 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
     private readonly hooks: DecisionHooks,
     private readonly refusalResolvers: RefusalResolvers,
     guardOfApp: GuardOfApp,
+    scanner: MetadataScanner,
   ) {
     super();
     // All modules have been found by now, but no routes have been created.
@@ -180,9 +181,9 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
     const ofApp = () => config.getGlobalGuards().find((each) => each.constructor === RateLimitGuard);
     if (bindsGuard !== 'custom') {
       guardOfApp.find = bindsGuard === true ? () => guard : ofApp;
-      bindToMessages(modules, guardOfApp);
+      bindToMessages(modules, scanner, guardOfApp);
     }
-    bindContinuations(modules, needsInterceptor);
+    bindContinuations(modules, scanner, needsInterceptor);
     // Added before the app's own filters: Nest uses the last filter that matches, so the app's have precedence.
     config.getGlobalFilters().unshift(refusals);
     bindGatewayFilters(modules, thrown);

@@ -123,10 +123,8 @@ export class ValueCache<V> {
 
   /** Returns the value of an equal object, or creates a new one. */
   of(asked: unknown, make: () => V): V {
-    const parts: string[] = [];
-    this.write(asked, 0, parts);
-    // A concatenated string would stay a tree of its parts.
-    const key = parts.join('');
+    // Joined, since a text that is only concatenated stays a tree of its parts.
+    const key = [this.textOf(asked, 0), ''].join('.');
     const known = this.known.get(key);
     if (known !== undefined) {
       this.known.touch(known);
@@ -137,33 +135,32 @@ export class ValueCache<V> {
     return value;
   }
 
-  /** Writes a text that identifies a value. Each text is preceded by its length, so that adjacent texts can't be confused. */
-  private write(value: unknown, depth: number, parts: string[]): void {
-    if (typeof value === 'string') parts.push("'", String(value.length), ':', value);
-    else if (typeof value === 'function') parts.push(this.serialOf(value));
-    else if (typeof value !== 'object' || value === null) parts.push(typeof value, ' ', String(value));
-    else if (depth === MAX_DEPTH || !isPlain(value)) parts.push(this.serialOf(value));
-    else if (Array.isArray(value)) this.writeList(value, depth + 1, parts);
-    else this.writeObject(value as Record<string, unknown>, depth + 1, parts);
+  /** A text that identifies a value. Each text in it is preceded by its length, so that adjacent texts can't be confused. */
+  private textOf(value: unknown, depth: number): string {
+    if (typeof value === 'string') return `'${value.length}:${value}`;
+    // Most values are numbers, and options that are not set.
+    if (value === undefined) return 'u';
+    if (typeof value === 'number') return `n${value}`;
+    if (typeof value === 'function') return this.serialOf(value);
+    if (typeof value !== 'object' || value === null) return `${typeof value} ${String(value)}`;
+    if (depth === MAX_DEPTH || !isPlain(value)) return this.serialOf(value);
+    return Array.isArray(value)
+      ? this.textOfList(value, depth + 1)
+      : this.textOfObject(value as Record<string, unknown>, depth + 1);
   }
 
-  private writeObject(value: Record<string, unknown>, depth: number, parts: string[]): void {
-    parts.push('{');
+  private textOfObject(value: Record<string, unknown>, depth: number): string {
+    let text = '{';
     for (const name of Object.getOwnPropertyNames(value).sort()) {
-      parts.push(String(name.length), ':', name, '=');
-      this.write(value[name], depth, parts);
-      parts.push(',');
+      text += `${name.length}:${name}=${this.textOf(value[name], depth)},`;
     }
-    parts.push('}');
+    return `${text}}`;
   }
 
-  private writeList(values: readonly unknown[], depth: number, parts: string[]): void {
-    parts.push('[');
-    for (const value of values) {
-      this.write(value, depth, parts);
-      parts.push(',');
-    }
-    parts.push(']');
+  private textOfList(values: readonly unknown[], depth: number): string {
+    let text = '[';
+    for (const value of values) text += `${this.textOf(value, depth)},`;
+    return `${text}]`;
   }
 
   private serialOf(value: object): string {
