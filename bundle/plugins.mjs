@@ -1,5 +1,5 @@
 /** How the sources differ from what is bundled. */
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { brotliCompressSync } from 'node:zlib';
 import { transform } from 'esbuild';
@@ -29,14 +29,18 @@ export const coreInOneFile = {
       resolveDir: ROOT,
     }));
     // So does running an app of its own next to others, serving a console (shared with that entry point), counting in regions,
-    // following a policy, and explaining limits.
+    // following a policy, explaining limits, and keeping overrides on Redis.
     for (const [filter, path] of [
       [/\/in-regions\.js$/, 'cli/app/in-regions'],
       [/\/observer-app\.js$/, 'cli/console/observer-app'],
       [/\/policies\.js$/, 'app/policy/policies'],
       [/\/explainer\.js$/, 'nest/explain/explainer'],
-      [/\/region-layer\.js$/, 'storage/features/regions/region-layer'],
+      [/\/redis\.override-store\.js$/, 'app/overrides/redis.override-store'],
+      [/\/region\.store\.js$/, 'storage/features/regions/region.store'],
     ]) {
+      // After a file has moved, the core would fall apart.
+      if (!existsSync(join(ROOT, `lib/${path}.ts`)))
+        throw new Error(`bundle/plugins.mjs names ${path}.ts, which is not there`);
       onResolve({ filter }, ({ kind }) => (kind === 'dynamic-import' ? { path, namespace: 'entry' } : undefined));
     }
     // The program has a list of routes of its own: one shared with the helpers for tests would be one more file of theirs.

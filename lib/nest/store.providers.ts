@@ -17,7 +17,7 @@ import type { HomePlace } from '../storage/features/feature.js';
 import { readConfiguredLists } from '../app/overrides/lists/list-options.js';
 import { Lists } from '../app/overrides/lists/lists.js';
 import { MemoryOverrideStore } from '../app/overrides/memory.override-store.js';
-import { RedisOverrideStore } from '../app/overrides/redis.override-store.js';
+import type { OverrideStore } from '../app/overrides/override-store.js';
 import { connectionOf, createClient, isClient, isUnopened, ownCopy, resends } from '../storage/redis/client.js';
 import type { Connection } from '../storage/redis/connection.js';
 import { missesFailovers } from '../storage/redis/sentinels.js';
@@ -154,8 +154,11 @@ export const storeProviders: Provider[] = [
   {
     provide: OVERRIDE_STORE,
     // Changes in one region apply to all regions.
-    useFactory: (settings: RateLimitSettings, redis?: Connection, home = redis) =>
-      home === undefined ? new MemoryOverrideStore() : new RedisOverrideStore(home, settings),
+    useFactory: async (settings: RateLimitSettings, redis?: Connection, home = redis): Promise<OverrideStore> => {
+      if (home === undefined) return new MemoryOverrideStore();
+      const { RedisOverrideStore } = await import('../app/overrides/redis.override-store.js');
+      return new RedisOverrideStore(home, settings);
+    },
     inject: [RATE_LIMIT_SETTINGS, RATE_LIMIT_REDIS, RATE_LIMIT_HOME],
   },
   DecisionStream,
