@@ -211,7 +211,7 @@ export { ReservedCheck } from './app/limiter/reserved-check.js';
 export { MemoryStore, RedisStore } from './storage/features/own-stores.js';
 export type { MemoryStoreOptions } from './storage/stores/memory/memory.store.js';
 export type { RedisStoreOptions } from './storage/stores/redis/redis.store.js';
-export type { Store } from './storage/stores/store.js';
+export type { RequestRoute, Store } from './storage/stores/store.js';
 export type {
   CallOptions,
   ConsumeOptions,
@@ -222,7 +222,7 @@ export type {
 export type { CheckResult, Decision } from './engine/limits/decision.js';
 export type { Priority } from './engine/limits/arguments.js';
 export type { AnchorFunction } from './storage/features/anchors/anchors.js';
-export type { ReservedShares, ReservingLimitOptions } from './storage/features/priorities/options.js';
+export type { ReservedShares, ReservingLimitOptions } from './storage/features/priorities/priorities.js';
 export type { BorrowingOptions, LendingLimitOptions } from './storage/features/borrowing/terms.js';
 export type { CandidateLimitOptions, CandidateOptions, CandidatePatch } from './storage/features/candidates/options.js';
 export type { SharedLimitOptions, ShareOptions } from './storage/features/shares/options.js';
@@ -233,7 +233,6 @@ export type { UsageOptions, UsageTerms } from './storage/features/usage/terms.js
 export type { RecordedLimitOptions } from './storage/features/usage/usage.js';
 export type { KeyDays, NamedUnits, TimeRange } from './storage/features/usage/range.js';
 export type { DecisionEvent, DecisionOutcome } from './storage/telemetry/decision-event.js';
-export type { RequestRoute } from './storage/stores/check-origin.js';
 export type { ClientSocket } from './app/transports/connection.js';
 export type { RequestLike, RequestParts, RequestReader } from './app/transports/request-reader.js';
 export { RateLimitTimeoutError } from './app/waiting/rate-limit-timeout.error.js';

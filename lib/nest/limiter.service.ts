@@ -2,7 +2,7 @@ import { type ExecutionContext, Inject, Injectable, type Type } from '@nestjs/co
 import type { Observable } from 'rxjs';
 import type { LimitDefinition } from '../app/config/limit-definition.js';
 import type { LimitResolver } from '../app/config/limits-by-request.js';
-import { Explainer } from './explain/explainer.js';
+import { Explanations } from './explain/explanations.js';
 import type { Explanation } from './explain/explanation.js';
 import type { LimitQuery, RouteQuery } from './explain/question.js';
 import type { ListEntry } from '../app/config/list-entry.js';
@@ -12,7 +12,7 @@ import { LimitRegistry } from '../app/rules/limit-registry.js';
 import type { Rule } from '../app/rules/rule.js';
 import { CallerAnswer, leasedResult } from '../app/limiter/caller-answer.js';
 import { takenResult } from '../app/limiter/take.js';
-import { decidedEnforced, decideEnforced } from '../storage/stores/enforced-entries.js';
+import { decidedEnforced, decideEnforced } from '../storage/stores/decide.js';
 import { refuseHeldEntries } from '../app/limiter/reserve.js';
 import { checkOf, entriesOf, type LimitCheck } from '../app/limiter/limit-checks.js';
 import type { LeasedCheckResult } from '../app/limiter/lease.js';
@@ -60,7 +60,7 @@ export class LimiterService {
     @Inject(RATE_LIMIT_STORE) private readonly store: Store,
     private readonly overrides: Overrides,
     stream: DecisionStream,
-    private readonly explainer: Explainer,
+    private readonly explanations: Explanations,
     private readonly resolvers: LimitResolvers,
   ) {
     this.decisions$ = stream.events;
@@ -264,7 +264,7 @@ export class LimiterService {
    * respond, everything but the counters is explained. Rejects with `RateLimitConfigError` for an unknown limit, class or method.
    */
   async explain(of: LimitQuery | RouteQuery | ExecutionContext): Promise<Explanation> {
-    return this.explainer.explain(of);
+    return this.explanations.explain(of);
   }
 }
 

@@ -1,6 +1,12 @@
 import { InstanceChannel } from '../storage/redis/instance-channel.js';
-import { connectionOf, createClient, ignoreConnectionErrors, isClient, isCluster } from '../storage/redis/client.js';
-import type { RedisConnection } from '../storage/redis/client.js';
+import {
+  connectionOf,
+  createClient,
+  ignoreConnectionErrors,
+  isClient,
+  isCluster,
+  type RedisConnection,
+} from '../storage/redis/client.js';
 import type { Connection } from '../storage/redis/connection.js';
 import type { StoreReport } from '../storage/stores/layers/circuits.js';
 import { DeadlineStore } from '../storage/stores/layers/deadline.store.js';
@@ -11,7 +17,7 @@ import type { ListVerdicts } from '../app/overrides/lists/lists.js';
 import type { FindLimit, HomePlace, LayerSurroundings } from '../storage/features/feature.js';
 import { layersOfFeatures, outerLayers } from '../storage/features/index.js';
 import { LocalDecisions } from '../storage/stores/layers/local-decisions.js';
-import { OuterLayer } from '../storage/stores/layers/outer-layer.js';
+import { OuterLayer } from '../storage/stores/layers/store-layer.js';
 import { RefusalCacheStore } from '../storage/stores/layers/refusal-cache.store.js';
 import { MemoryStore } from '../storage/stores/memory/memory.store.js';
 import { givenBackChannel } from '../storage/stores/redis/keys.js';

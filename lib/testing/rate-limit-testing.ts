@@ -13,7 +13,7 @@ import { Lists } from '../app/overrides/lists/lists.js';
 import type { Check, CheckAnswer, Store, StoreDecision } from '../storage/stores/store.js';
 import { DecisionStream } from '../storage/telemetry/decision-stream.js';
 import type { WindowCount } from '../engine/algorithms/algorithm.js';
-import { uncountedDecision } from '../storage/stores/layers/store-error-policies.js';
+import { uncountedDecision } from '../storage/stores/layers/local-decisions.js';
 import { DirectStore, report } from '../storage/stores/decide.js';
 import type { CheckEntry } from '../engine/limits/counter.js';
 

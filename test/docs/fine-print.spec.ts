@@ -4,7 +4,7 @@ import { ask, compile, ManualClock } from '../support/limits/stores.js';
 
 const identity = 'ip:203.0.113.7';
 
-/** What `docs/algorithms/README.md` says under "The fine print", of the store in process; the stores decide alike. */
+/** What `docs/reference/exactness.md` says under "The fine print", of the store in process; the stores decide alike. */
 describe('the fine print', () => {
   let clock: ManualClock;
   let store: MemoryStore;

@@ -1,6 +1,6 @@
 import type { ExecutionContext, Type } from '@nestjs/common';
 import type { Decision } from '../../engine/limits/decision.js';
-import type { RequestRoute } from '../../storage/stores/check-origin.js';
+import type { RequestRoute } from '../../storage/stores/store.js';
 import type { DecisionOutcome } from '../../storage/telemetry/decision-event.js';
 import type { RequestLike } from '../transports/request-reader.js';
 

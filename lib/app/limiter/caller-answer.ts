@@ -1,10 +1,67 @@
-import { hide, isHidden, toCheckResult } from '../../engine/limits/decision.js';
 import type { CheckEntry } from '../../engine/limits/counter.js';
-import { PromisedAnswer } from '../../storage/stores/promised-answer.js';
+import {
+  type AnswerTap,
+  type CheckAnswer,
+  type Store,
+  type StoreDecision,
+  UNTIMED,
+} from '../../storage/stores/store.js';
+import { hide, isHidden, toCheckResult } from '../../engine/limits/decision.js';
 import { checkResultOf, heldOf, toCallerDecision } from '../../storage/stores/store-decision.js';
-import type { Store, StoreDecision } from '../../storage/stores/store.js';
 import type { WaitQueues } from '../waiting/wait-queues.js';
 import { Lease, type LeasedCheckResult, type LeasedDecision, withLease } from './lease.js';
+
+/** Turns an answer into a promise. If the store answers synchronously, as the one in memory does, this takes a single step. */
+export abstract class PromisedAnswer<T> implements CheckAnswer {
+  private value: T | undefined;
+  private error: unknown;
+  private isDecided = false;
+  private hasFailed = false;
+  private resolve: ((value: T) => void) | undefined;
+  private reject: ((error: unknown) => void) | undefined;
+
+  private tap: AnswerTap | undefined;
+  private counted: readonly CheckEntry[] | undefined;
+
+  countBy(tap: AnswerTap, entries: readonly CheckEntry[]): void {
+    this.tap = tap;
+    this.counted = entries;
+  }
+
+  decided(decisions: StoreDecision[]): void {
+    if (this.tap !== undefined) this.tap.decided(this.counted!, decisions, UNTIMED);
+    const value = this.made(decisions);
+    if (this.resolve !== undefined) return this.resolve(value);
+    this.value = value;
+    this.isDecided = true;
+  }
+
+  failed(error: unknown): void {
+    this.tap?.failed();
+    if (this.reject !== undefined) return this.reject(error);
+    this.error = error;
+    this.hasFailed = true;
+  }
+
+  /** The value, if the store has already answered. Throws the error that the promise would reject with. */
+  atOnce(): T {
+    if (this.hasFailed) throw this.error;
+    return this.value as T;
+  }
+
+  /** The promise. Call this only once. */
+  promise(): Promise<T> {
+    if (this.isDecided) return Promise.resolve(this.value as T);
+    if (this.hasFailed) return Promise.reject(this.error);
+    return new Promise((resolve, reject) => {
+      this.resolve = resolve;
+      this.reject = reject;
+    });
+  }
+
+  /** Creates the promised value from the decisions. */
+  protected abstract made(decisions: StoreDecision[]): T;
+}
 
 /** Turns the decisions of a check into the result for the caller. */
 export type Making<T> = (

@@ -17,7 +17,7 @@ import { shownIdentity } from '../../engine/limits/hierarchy.js';
 import type { LimitRegistry } from '../rules/limit-registry.js';
 import { callEntry, type LevelsCheck, levelsOf, mergedEntries } from '../rules/resolve/call-entries.js';
 import type { Rule } from '../rules/rule.js';
-import { MAX_WORK, workOf } from '../../storage/stores/work.js';
+import { MAX_WORK, workOf } from '../../engine/limits/compiled-limit.js';
 import type { Check } from '../../storage/stores/store.js';
 import { Limiter } from './limiter.js';
 import { refuseHeldUnits } from './take.js';

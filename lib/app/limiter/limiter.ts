@@ -15,7 +15,7 @@ import {
   usageOf,
   type UsageRange,
 } from '../../storage/features/usage/reading.js';
-import { holdingsOf } from '../../storage/features/regions/holdings.js';
+import { holdingsOf } from '../../storage/features/regions/limit-regions.js';
 import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
 import { type Counter, withStarts } from '../../engine/limits/counter.js';
 import type { Decision } from '../../engine/limits/decision.js';

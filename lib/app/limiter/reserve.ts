@@ -7,9 +7,8 @@ import { type Asked, askedOf, type WithinOptions } from '../../engine/limits/con
 import type { CheckEntry } from '../../engine/limits/counter.js';
 import { versionsOf } from '../../engine/limits/limit-feature.js';
 import { callEntries } from '../rules/resolve/call-entries.js';
-import { decided } from '../../storage/stores/decide.js';
+import { decided, decidedEnforced } from '../../storage/stores/decide.js';
 import { openDecision, chargeOf, chargesOf, toCallerDecision } from '../../storage/stores/store-decision.js';
-import { decidedEnforced } from '../../storage/stores/enforced-entries.js';
 import { type CalledLimit, isNested, ownCounter } from './called-limit.js';
 import { levelDecision } from './caller-answer.js';
 import { RESERVE_OPTIONS, type ReserveOptions } from './limiter-options.js';

@@ -1,5 +1,5 @@
 import { messages } from '../../engine/errors/messages/general.js';
-import { readWholeNumber } from '../../storage/redis/reply-error.js';
+import { readWholeNumber } from '../../storage/redis/errors.js';
 import { type OverrideAddress, VALUE_FIELDS } from './override-address.js';
 import type { StoredChange } from './override-store.js';
 

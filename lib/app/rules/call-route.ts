@@ -1,5 +1,5 @@
 import { type ExecutionContext, RequestMethod } from '@nestjs/common';
-import type { RequestRoute } from '../../storage/stores/check-origin.js';
+import type { RequestRoute } from '../../storage/stores/store.js';
 import { asObject } from '../../engine/util/objects.js';
 import type { HandlerClass } from './namespaces.js';
 import type { RoutePaths } from './route-paths.js';

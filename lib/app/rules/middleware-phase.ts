@@ -2,7 +2,7 @@ import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { type BoundKey, formsOf } from '../key-resolvers/key-resolver.factory.js';
 import { keySchemes } from '../key-resolvers/index.js';
-import type { RequestTrait } from '../../storage/features/request-trait.js';
+import type { RequestTrait } from '../../storage/features/feature.js';
 import type { AllCommonOptions } from '../config/limit-options.js';
 
 /** The `key` options that a middleware supports, for messages. */

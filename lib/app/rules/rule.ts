@@ -19,7 +19,7 @@ import type { Priority } from '../../engine/limits/arguments.js';
 import { andThen, type Awaitable } from '../../engine/util/awaitable.js';
 import type { RateFunction } from '../config/limits-by-request.js';
 import type { OnceLogger } from '../../engine/errors/logger.js';
-import type { RequestTrait } from '../../storage/features/request-trait.js';
+import type { RequestTrait } from '../../storage/features/feature.js';
 import type { IdentifyAddress } from '../key-resolvers/ip.js';
 import type { BoundKey } from '../key-resolvers/key-resolver.factory.js';
 

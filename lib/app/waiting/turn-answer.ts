@@ -1,6 +1,5 @@
 import type { CheckEntry } from '../../engine/limits/counter.js';
-import { decideEnforced } from '../../storage/stores/enforced-entries.js';
-import { decideReservation } from '../../storage/stores/decide.js';
+import { decideEnforced, decideReservation } from '../../storage/stores/decide.js';
 import { openDecision } from '../../storage/stores/store-decision.js';
 import type { CheckAnswer, Store, StoreDecision } from '../../storage/stores/store.js';
 import { goesOn, type Turn } from './turn.js';

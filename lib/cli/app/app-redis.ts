@@ -3,7 +3,7 @@ import { RateLimitStoreError } from '../../engine/errors/errors.js';
 import { ConsoleRedis, timeOf } from '../../console/telemetry/console-redis.js';
 import { type ReadApp, readPublished } from '../../console/telemetry/published-limits.js';
 import { overridesKey, regionKeys, regionsIn } from '../../storage/stores/redis/keys.js';
-import { isErrorReply, pairsOf } from '../../storage/redis/reply-error.js';
+import { isErrorReply, pairsOf } from '../../storage/redis/errors.js';
 import { reasonOf } from '../../engine/errors/reasons.js';
 import { InputError } from '../command.js';
 import type { RateLimitSettings } from '../../app/config/settings.js';

@@ -16,7 +16,7 @@ import type { Lists } from '../../app/overrides/lists/lists.js';
 import { RedisOverrideStore } from '../../app/overrides/redis.override-store.js';
 import { connect, connectionOf, createClient } from '../../storage/redis/client.js';
 import type { Connection } from '../../storage/redis/connection.js';
-import { rememberError } from '../../storage/redis/connection-errors.js';
+import { rememberError } from '../../storage/redis/errors.js';
 import { DecisionStream } from '../../storage/telemetry/decision-stream.js';
 import { isWithoutHome, type RegionRole } from './app-redis.js';
 import { cliMessages } from '../../engine/errors/messages/cli.js';

@@ -1,7 +1,7 @@
 import { addressOf, fieldOf, type OverrideAddress, type OverrideKind } from '../../app/overrides/override-address.js';
 import { isDamaged, isInForce, type OverrideRecord, readRecord } from '../../app/overrides/override-record.js';
 import { timeOf } from '../../console/telemetry/console-redis.js';
-import { pairsOf } from '../../storage/redis/reply-error.js';
+import { pairsOf } from '../../storage/redis/errors.js';
 import { overrideKeys } from '../../storage/stores/redis/keys.js';
 import type { AppRedis } from './app-redis.js';
 import { entryOf } from '../../app/overrides/lists/listed.js';

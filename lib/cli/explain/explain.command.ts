@@ -9,7 +9,7 @@ import { LIMIT_HELP, type Place, PLACE_OPTIONS, readPlace } from '../app/place.j
 import { isWithoutHome } from '../app/app-redis.js';
 import { assertCountsHere, assertHasHome } from '../app/used-names.js';
 import { redisMessages } from '../../engine/errors/messages/redis.js';
-import { addressesOf } from '../../storage/redis/store-error.js';
+import { addressesOf } from '../../storage/redis/errors.js';
 import { withoutSecrets } from '../../engine/errors/reasons.js';
 
 const UNREAD = 1;

@@ -1,9 +1,8 @@
 import { isCluster } from '../../storage/redis/client.js';
 import type { Connection } from '../../storage/redis/connection.js';
-import { notConnected } from '../../storage/redis/connection-errors.js';
+import { asStoreError, notConnected, serverOf } from '../../storage/redis/errors.js';
 import { withDeadline } from '../../storage/redis/deadline.js';
 import { noteSilence } from '../../storage/redis/silence.js';
-import { asStoreError, serverOf } from '../../storage/redis/store-error.js';
 import { consoleKeys } from '../../storage/stores/redis/keys.js';
 
 // How long instances are remembered.

@@ -1,4 +1,4 @@
-import type { LookAtAdaptive } from '../../storage/telemetry/adaptive-metrics.js';
+import type { LookAtAdaptive } from '../../storage/telemetry/metrics.js';
 import { reasonOf } from '../../engine/errors/reasons.js';
 import type { InstanceInfo } from '../api.js';
 import { type ConsoleClock, type ConsoleRedis, FOLD_AFTER_MS, FOLD_EVERY } from './console-redis.js';

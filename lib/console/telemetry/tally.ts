@@ -4,13 +4,13 @@ import type { CheckEntry, Counter } from '../../engine/limits/counter.js';
 import { shownIdentity } from '../../engine/limits/hierarchy.js';
 import type { HeldLease, StoreDecision } from '../../storage/stores/store.js';
 import { becameNear } from '../../storage/telemetry/decision-event.js';
-import type { DecisionTap } from '../../storage/telemetry/decision-tap.js';
+import type { DecisionTap } from '../../storage/telemetry/decision-stream.js';
 import { type Bucket, LatencyHistogram, noCheckCounts, noLimitCounts } from './bucket.js';
 import { CountedLimits, LastingDecisions, leasesUnits } from './counted-limits.js';
 import type { DemandWindow } from './demand-sampler.js';
 import type { NotedKeys } from './noted-keys.js';
 import type { TopKeyCounts } from './top-keys.js';
-import type { LookAtAdaptive } from '../../storage/telemetry/adaptive-metrics.js';
+import type { LookAtAdaptive } from '../../storage/telemetry/metrics.js';
 import type { AdaptiveNow } from '../api.js';
 
 /** The adaptive limits that are in use, and their state. */

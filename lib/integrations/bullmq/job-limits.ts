@@ -5,7 +5,7 @@ import { bullmqMessages } from '../../engine/errors/messages/bullmq.js';
 import { RateLimitArgumentError, RateLimitStoreError } from '../../engine/errors/errors.js';
 import { logger, OnceLogger } from '../../engine/errors/logger.js';
 import { leasedResult } from '../../app/limiter/caller-answer.js';
-import { decidedEnforced } from '../../storage/stores/enforced-entries.js';
+import { decidedEnforced } from '../../storage/stores/decide.js';
 import type { Lease } from '../../app/limiter/lease.js';
 import type { Limiter } from '../../app/limiter/limiter.js';
 import { isRefusal } from '../../engine/limits/decision.js';

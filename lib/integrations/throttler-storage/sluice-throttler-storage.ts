@@ -11,7 +11,7 @@ import { connectionTo, isOwn } from '../../nest/store.providers.js';
 import { ignoreConnectionErrors, type RedisConnection } from '../../storage/redis/client.js';
 import { withDeadline } from '../../storage/redis/deadline.js';
 import type { Connection } from '../../storage/redis/connection.js';
-import { addressesOf, connectionReason } from '../../storage/redis/store-error.js';
+import { addressesOf, connectionReason } from '../../storage/redis/errors.js';
 import { Circuits, type StoreReport } from '../../storage/stores/layers/circuits.js';
 import type { RedisStoreOptions } from '../../storage/stores/redis/redis.store.js';
 import { LocalHits } from './local-hits.js';

@@ -1,4 +1,4 @@
-import type { RequestTrait } from '../../storage/features/request-trait.js';
+import type { RequestTrait } from '../../storage/features/feature.js';
 import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
 import { NOBODY } from '../../engine/limits/hierarchy.js';
 import type { BoundKey } from '../../app/key-resolvers/key-resolver.factory.js';

@@ -13,7 +13,7 @@ import { Attempts, logger } from '../../engine/errors/logger.js';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { mapAll } from '../../engine/util/awaitable.js';
-import { decideEnforced } from '../../storage/stores/enforced-entries.js';
+import { decideEnforced } from '../../storage/stores/decide.js';
 import type { Store } from '../../storage/stores/store.js';
 import { countedUnits } from './counted-units.js';
 import { Transports } from './transports.js';

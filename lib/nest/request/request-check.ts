@@ -9,15 +9,15 @@ import type { RuleEntry } from '../../app/rules/resolve/resolve.js';
 import type { Rule } from '../../app/rules/rule.js';
 import { addressOf } from '../../app/transports/read-request.js';
 import { andThen, type Awaitable, isPromise } from '../../engine/util/awaitable.js';
-import type { CheckOrigin } from '../../storage/stores/check-origin.js';
-import { decide } from '../../storage/stores/decide.js';
 import {
   type AnswerTap,
   type CheckAnswer,
+  type CheckOrigin,
   type Store,
   type StoreDecision,
   UNTIMED,
 } from '../../storage/stores/store.js';
+import { decide } from '../../storage/stores/decide.js';
 import { giveBack, type StoreCheck } from './charges.js';
 import { clientClosedRequest } from './client-closed-request.js';
 import type { LimitedRequest } from './limited-request.js';

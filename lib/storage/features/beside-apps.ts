@@ -1,6 +1,6 @@
 import type { StoreLayer } from '../stores/layers/store-layer.js';
 import type { Store } from '../stores/store.js';
-import type { HomeServer } from './home-server.js';
+import type { HomeServer } from './feature.js';
 import { homeObserver } from './regions/home-observer.js';
 
 /** Layers that let features of a program outside the apps, such as the console, read a home. No app loads them. */

@@ -2,16 +2,18 @@ import type { FeaturedLimit, FeatureOfOptions, FirstUse, LimitFeature } from '..
 import type { Connection } from '../redis/connection.js';
 import type { InstanceChannel } from '../redis/instance-channel.js';
 import type { LocalDecisions } from '../stores/layers/local-decisions.js';
-import type { OuterLayer } from '../stores/layers/outer-layer.js';
-import type { StoreLayer } from '../stores/layers/store-layer.js';
+import type { OuterLayer, StoreLayer } from '../stores/layers/store-layer.js';
 import type { RedisStore } from '../stores/redis/redis.store.js';
 import type { ReadableStore } from '../stores/feature-reading.js';
 import type { Store } from '../stores/store.js';
-import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
+import type { CompiledLimit, MetBy } from '../../engine/limits/compiled-limit.js';
 import type { Counter } from '../../engine/limits/counter.js';
 import type { Awaitable } from '../../engine/util/awaitable.js';
-import type { BindKey, RequestTrait } from './request-trait.js';
-import type { TenantsNow } from './tenants.js';
+import type { ExecutionContext } from '@nestjs/common';
+import type { LimitKey } from '../../engine/limits/identity.js';
+import type { Algorithm } from '../../engine/algorithms/algorithm.js';
+import type { AlgorithmOptions } from '../../engine/algorithms/index.js';
+import type { OptionRows } from '../../engine/options/option-row.js';
 
 /** The Redis server that counts for several regions. */
 export interface HomePlace {
@@ -83,4 +85,80 @@ export interface Feature<Terms extends object = never> {
   readonly outerLayer?: (inner: Store) => OuterLayer;
   /** The option that keeps other limits from being within a limit with the feature. */
   readonly childless?: string;
+}
+
+/** A property of requests and calls that selects a version of a limit. `Key` is a key that was bound. */
+export interface RequestTrait<Key> {
+  /** The name of the option, on the limit and on calls. */
+  readonly option: string;
+  /** The option whose function `metBy` may call, for error messages. */
+  readonly calls: string;
+  /** Finds it in a request: a key, or a function of the app, which may return nothing. */
+  readonly by: Key | ((context: ExecutionContext) => Awaitable<unknown>);
+  /**
+   * The version of a limit for requests and calls with this value. Throws `RateLimitArgumentError`.
+   *
+   * @param said `null` if a function found nothing in a request, `undefined` if a call doesn't set it
+   * @param looks true if a call only reads
+   */
+  metBy(said: unknown, limit: CompiledLimit, looks?: boolean): MetBy;
+  /** The value for explanations; `undefined` if it is unknown. */
+  shown?(metBy: MetBy): Readonly<Record<string, unknown>> | undefined;
+}
+
+/** Binds the key of an option. */
+export type BindKey<Key> = (key: LimitKey, location: string, option: string) => Key;
+
+/** The options that limits support. */
+export interface KnownOptions {
+  /** Returns true for an option that limits of any algorithm may have. */
+  readonly isCommon: (option: string) => boolean;
+  /** The options of an algorithm's limits. */
+  readonly optionsOf: (algorithm: Algorithm) => OptionRows;
+}
+
+/** Reads a second version of a limit, which is counted in addition: `CompiledLimit.candidate`. */
+export interface SecondVersion<Definition = never, Patch = never> {
+  /** The name of the option. */
+  readonly option: string;
+  /** All options of its algorithm; `undefined` without a second version. Throws `RateLimitConfigError`. */
+  read(definition: Definition, location: string, known: KnownOptions): AlgorithmOptions | undefined;
+  /** The same options, for a definition that was read before. */
+  optionsOf(definition: Definition): AlgorithmOptions | undefined;
+  /** The second version in a definition after a patch: the one in the patch, applied to the changed limit, or the previous one. */
+  patched(definition: Definition, patch: Patch): object;
+}
+
+/** The current share of one tenant. */
+export interface TenantNow {
+  /** Its name as stored on Redis. */
+  readonly id: string;
+  readonly weight: number;
+  /** The units that it may use in a span, regardless of others. */
+  readonly part: number;
+  /** The units that it used in the last span. */
+  readonly used: number;
+}
+
+/** The active tenants of a counter. */
+export interface TenantsNow {
+  /** The tenants with the highest expected use by weight, the busiest first. There may be more tenants. */
+  readonly tenants: readonly TenantNow[];
+  /** The sum of the weights of all active tenants. */
+  readonly weights: number;
+  /** The units that come back in a span, and those that each tenant may always use. */
+  readonly units: number;
+  readonly floor: number;
+  /** The span, in milliseconds. */
+  readonly spanMs: number;
+}
+
+/** The Redis server that counts for several regions. */
+export interface HomeServer {
+  readonly connection: Connection;
+  /** True if closing the store closes the connection. */
+  readonly ownsClient: boolean;
+  /** The `prefix` of the apps. */
+  readonly prefix: string;
+  readonly timeoutMs: number;
 }

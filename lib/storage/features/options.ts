@@ -1,12 +1,11 @@
 import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
 import type { OptionRow, OptionRows } from '../../engine/options/option-row.js';
-import { candidateOptions } from './candidates/options.js';
-import { candidateVersion } from './candidates/second-version.js';
+import { candidateOptions, candidateVersion } from './candidates/options.js';
 import type { FeatureOptions } from './index.js';
 import { borrowingOptions } from './borrowing/terms.js';
 import { checkPrefetch, prefetchOptions } from './prefetch/terms.js';
-import { reserveOptions } from './priorities/options.js';
-import type { SecondVersion } from './second-version.js';
+import { reserveOptions } from './priorities/priorities.js';
+import type { SecondVersion } from './feature.js';
 import { checkWorld } from './regions/terms.js';
 import { shareOptions } from './shares/options.js';
 import { checkShare } from './shares/tenant-weights.js';

@@ -1,7 +1,7 @@
 import { reasonOf } from '../../engine/errors/reasons.js';
 import { CONNECT_TIMEOUT_MS, DISCONNECT_TIMEOUT_MS, isCluster, ignoreConnectionErrors } from './client.js';
 import type { Connection, Server } from './connection.js';
-import { isErrorReply } from './reply-error.js';
+import { isErrorReply } from './errors.js';
 import { endSentinels } from './sentinels.js';
 import { longestSilenceOf } from './silence.js';
 

@@ -4,16 +4,17 @@ import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { reasonOf, withoutSecretsIn } from '../../engine/errors/reasons.js';
 import { redisMessages } from '../../engine/errors/messages/redis.js';
-import { forgetError, rememberError, whyNotReady } from './connection-errors.js';
+import { forgetError, rememberError, whyNotReady } from './errors.js';
 import type { Connection, ServerCluster } from './connection.js';
 import { handleFloatingCommands } from './floating-commands.js';
 import { type ClusterConnection, isClusterConnection, isIoredis, isNodeRedis, refusalOf } from './given-connection.js';
 import { NodeRedisAdapter } from './node-redis/adapter.js';
-import { adapt } from './node-redis/adapt.js';
-import { NodeRedisNodes } from './node-redis/node-redis-cluster.js';
+import { type FullCluster, NodeRedisNodes } from './node-redis/node-redis-cluster.js';
 import type { NodeRedisConnection } from './node-redis/types.js';
 import { HEARS_OF_FAILOVERS, ignoreSentinelErrors, missesFailovers, outliveFailovers } from './sentinels.js';
 import { limitSilence } from './silence.js';
+import { type FullSentinel, NodeRedisMaster } from './node-redis/node-redis-sentinel.js';
+import { type FullClient, GivenNodeRedisServer } from './node-redis/node-redis-server.js';
 
 /** An ioredis connection that the app has created: this package uses it and never closes it. */
 export type RedisClient = Redis | Cluster;
@@ -299,4 +300,21 @@ async function loadIoredis(): Promise<Ioredis> {
   } catch (cause) {
     throw new RateLimitConfigError(messages.noIoredis(), { cause, code: 'SLUICE_MISSING_PACKAGE' });
   }
+}
+
+/** One adapter for each client, as several stores can share one. */
+const adapters = new WeakMap<NodeRedisConnection, Connection>();
+
+/** A client of node-redis as a connection. */
+function adapt(client: NodeRedisConnection): Connection {
+  let adapter = adapters.get(client);
+  if (adapter === undefined) adapters.set(client, (adapter = adapterOf(client)));
+  return adapter;
+}
+
+function adapterOf(client: NodeRedisConnection): Connection {
+  if ('nodeClient' in client) return new NodeRedisNodes(client as FullCluster);
+  return 'getMasterNode' in client
+    ? new NodeRedisMaster(client as unknown as FullSentinel)
+    : new GivenNodeRedisServer(client as FullClient);
 }

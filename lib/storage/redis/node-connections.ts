@@ -1,7 +1,7 @@
 import calculateSlot from 'cluster-key-slot';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Server, ServerCluster, Stream } from './connection.js';
-import { isErrorReply, messageOf } from './reply-error.js';
+import { isErrorReply, messageOf } from './errors.js';
 
 /** The start of a node's reply about a slot that is moving to another node, or that no node serves. */
 const MOVING = /^(?:ASK |TRYAGAIN |CLUSTERDOWN Hash slot)/;

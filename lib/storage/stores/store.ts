@@ -1,9 +1,8 @@
-import type { CheckOrigin } from './check-origin.js';
 import type { LeaseEnd, WindowCount } from '../../engine/algorithms/algorithm.js';
 import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
 import type { CheckEntry, Counter } from '../../engine/limits/counter.js';
 import type { FeatureReading, READ } from './feature-reading.js';
-import type { Lesson, LearntRate } from './lesson.js';
+import type { LearntRate, Lesson } from './lesson.js';
 import type { Decision } from '../../engine/limits/decision.js';
 
 /** Units to take as early as possible: from the future, if the algorithm knows when they will be available. */
@@ -230,4 +229,25 @@ export interface Store {
   open?(): Promise<void>;
   /** Ends the connections and timers that the store has created. */
   close(): Promise<void>;
+}
+
+/** The route of a request or call, as callers know it. */
+export interface RequestRoute {
+  /**
+   * Over HTTP the method, such as `GET`; for GraphQL `query`, `mutation` or `subscription`; for other calls their transport, such
+   * as `ws` or `rpc`.
+   */
+  readonly method: string;
+  /** The pattern of the route's path, such as `/reports/:id`; for other calls the field, message or pattern. */
+  readonly path: string;
+}
+
+/** The request that a check is made for. */
+export interface CheckOrigin {
+  /** Its context in Nest. */
+  readonly context: object;
+  /** The request, as its transport reads it. */
+  readonly request: object | undefined;
+  /** Its route, once that is known. */
+  readonly route: RequestRoute | undefined;
 }

@@ -2,8 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Priority } from '../../engine/limits/arguments.js';
 import type { CheckEntry } from '../../engine/limits/counter.js';
 import type { Decision } from '../../engine/limits/decision.js';
-import type { RequestRoute } from '../stores/check-origin.js';
-import type { StoreDecision } from '../stores/store.js';
+import type { RequestRoute, StoreDecision } from '../stores/store.js';
 
 /** The outcome of a decision: `'shadow-refused'` if a shadow limit would have rejected. */
 export type DecisionOutcome = 'allowed' | 'refused' | 'shadow-refused';

@@ -1,9 +1,138 @@
-import type { Attributes, Counter, Histogram, Meter, ObservableGauge, ObservableResult } from '@opentelemetry/api';
-import type { StoreDecision } from '../stores/store.js';
+import type {
+  Attributes,
+  Counter,
+  Histogram,
+  Meter,
+  ObservableGauge,
+  ObservableResult,
+  Span,
+} from '@opentelemetry/api';
+import { checkResultOf } from '../stores/store-decision.js';
 import type { CheckEntry } from '../../engine/limits/counter.js';
-import { AdaptiveMetrics, type LookAtAdaptive } from './adaptive-metrics.js';
-import { attribute } from './span.js';
+import type { StoreDecision } from '../stores/store.js';
 import type { UnnamedEvent } from './decision-event.js';
+
+/** The names of attributes, following the semantic conventions of OpenTelemetry. */
+export const attribute = {
+  name: 'nestjs_sluice.limit',
+  candidate: 'nestjs_sluice.candidate',
+  outcome: 'nestjs_sluice.outcome',
+  priority: 'nestjs_sluice.priority',
+  source: 'nestjs_sluice.source',
+  quota: 'nestjs_sluice.quota',
+  remaining: 'nestjs_sluice.remaining',
+  cost: 'nestjs_sluice.cost',
+  retryAfter: 'nestjs_sluice.retry_after_ms',
+  operation: 'nestjs_sluice.operation',
+  errorType: 'error.type',
+} as const;
+
+/** Records on a span how a check ended: attributes of the limit that binds most, and an event for each limit that matters. */
+export function recordOnSpan(
+  span: Span,
+  entries: readonly CheckEntry[],
+  decisions: readonly StoreDecision[],
+  events: readonly UnnamedEvent[],
+): void {
+  // Candidates come after all limits of a check.
+  const firstCandidate = entries.findIndex(({ limit }) => limit.isCandidate);
+  const result = checkResultOf(firstCandidate < 0 ? decisions : decisions.slice(0, firstCandidate), entries);
+  const { limit, outcome, source, quota, remaining } = events[result.decisions.indexOf(result.tightest)]!;
+  span.setAttributes({
+    [attribute.name]: limit,
+    [attribute.outcome]: outcome,
+    [attribute.source]: source,
+    [attribute.quota]: quota,
+    [attribute.remaining]: remaining,
+  });
+  for (const event of events) {
+    if (event.outcome !== 'allowed') span.addEvent('nestjs_sluice.refused', attributesOf(event));
+    if (event.nearLimit) span.addEvent('nestjs_sluice.near_limit', attributesOf(event));
+  }
+}
+
+function attributesOf(event: UnnamedEvent): Attributes {
+  const { limit, outcome, source, quota, remaining, cost, retryAfterMs, candidate } = event;
+  const attributes: Attributes = {
+    [attribute.name]: limit,
+    [attribute.outcome]: outcome,
+    [attribute.source]: source,
+    [attribute.quota]: quota,
+    [attribute.remaining]: remaining,
+    [attribute.cost]: cost,
+  };
+  if (candidate === true) attributes[attribute.candidate] = true;
+  // A request that can never fit has no wait, and exporters do not support infinity.
+  if (outcome !== 'allowed' && retryAfterMs < Infinity) attributes[attribute.retryAfter] = retryAfterMs;
+  return attributes;
+}
+
+/** Maximum number of limits to measure. */
+const MOST_LIMITS = 100;
+
+/** The measured state of an adaptive limit. */
+export interface AdaptiveReading {
+  readonly quota: number;
+  readonly inFlight?: number | undefined;
+}
+
+/** Reads a counter without charging it. Returns `undefined` if the answer isn't available synchronously. */
+export type LookAtAdaptive = (entry: CheckEntry) => AdaptiveReading | undefined;
+
+/** Reports the units that adaptive limits admit, have in flight and reject. */
+export class AdaptiveMetrics {
+  private readonly entries = new Map<string, CheckEntry>();
+  private readonly limits: ObservableGauge;
+  private readonly inFlight: ObservableGauge;
+  private readonly shed: Counter;
+
+  constructor(
+    meter: Meter,
+    private readonly look: LookAtAdaptive,
+  ) {
+    this.limits = meter.createObservableGauge('nestjs_sluice.adaptive.limit', {
+      description: 'Units that an adaptive limit lets in now.',
+      unit: '{request}',
+    });
+    this.inFlight = meter.createObservableGauge('nestjs_sluice.adaptive.in_flight', {
+      description: 'Units in flight, those that wait for the event loop included.',
+      unit: '{request}',
+    });
+    this.shed = meter.createCounter('nestjs_sluice.adaptive.shed', {
+      description: 'Requests that an adaptive limit refused, by their priority.',
+      unit: '{request}',
+    });
+    this.limits.addCallback(this.observeLimits);
+    this.inFlight.addCallback(this.observeInFlight);
+  }
+
+  /** Counts a decision of an adaptive limit. */
+  decided(entry: CheckEntry, { limit, outcome, priority }: UnnamedEvent): void {
+    if (this.entries.size < MOST_LIMITS || this.entries.has(limit)) this.entries.set(limit, entry);
+    if (outcome !== 'refused') return;
+    this.shed.add(1, { [attribute.name]: limit, [attribute.priority]: priority ?? 'default' });
+  }
+
+  close(): void {
+    this.limits.removeCallback(this.observeLimits);
+    this.inFlight.removeCallback(this.observeInFlight);
+  }
+
+  private readonly observeLimits = (result: ObservableResult): void => {
+    this.each((name, { quota }) => result.observe(quota, { [attribute.name]: name }));
+  };
+
+  private readonly observeInFlight = (result: ObservableResult): void => {
+    this.each((name, { inFlight = 0 }) => result.observe(inFlight, { [attribute.name]: name }));
+  };
+
+  private each(observe: (name: string, reading: AdaptiveReading) => void): void {
+    for (const [name, entry] of this.entries) {
+      const reading = this.look(entry);
+      if (reading !== undefined) observe(name, reading);
+    }
+  }
+}
 
 /** In seconds: from a check in process to one that times out. */
 const DURATION_BUCKETS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1];

@@ -10,11 +10,9 @@ import { isRefusal } from '../../engine/limits/decision.js';
 import { shownIdentity } from '../../engine/limits/hierarchy.js';
 import { MemoryStore } from '../stores/memory/memory.store.js';
 import { eventOf, type UnnamedEvent } from './decision-event.js';
-import type { DecisionStream } from './decision-stream.js';
-import { type DecisionTap, decideOneTapped, decideTapped, tapped } from './decision-tap.js';
-import type { Metrics } from './metrics.js';
+import { decideOneTapped, decideTapped, type DecisionStream, type DecisionTap, tapped } from './decision-stream.js';
+import { type Metrics, recordOnSpan } from './metrics.js';
 import { OpenTelemetry } from './open-telemetry.js';
-import { recordOnSpan } from './span.js';
 
 /** Publishes the decisions of the inner store to subscribers. Without subscribers it only passes checks on. */
 export class ObservedStore extends StoreLayer {

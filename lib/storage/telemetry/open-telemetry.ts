@@ -4,8 +4,7 @@ import { logger } from '../../engine/errors/logger.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { reasonOf } from '../../engine/errors/reasons.js';
 import { VERSION } from './version.js';
-import type { LookAtAdaptive } from './adaptive-metrics.js';
-import { Metrics } from './metrics.js';
+import { type LookAtAdaptive, Metrics } from './metrics.js';
 
 type Api = typeof import('@opentelemetry/api');
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { AlgorithmOptions } from '../../../lib/index.js';
 import { type Check, CompiledLimit, type Refund, type StoreDecision } from '../../../lib/testing/store/index.js';
-import { limitPrefetchOf } from '../../../lib/storage/features/prefetch/limit-prefetch.js';
+import { limitPrefetchOf } from '../../../lib/storage/features/prefetch/terms.js';
 import { PrefetchedUnits } from '../../../lib/storage/features/prefetch/prefetched-units.js';
 import { takingAhead } from '../../support/limits/prefetching.js';
 

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { RedisStore } from '../../../lib/index.js';
 import { connect, createClient, ignoreConnectionErrors } from '../../../lib/storage/redis/client.js';
-import { notConnected } from '../../../lib/storage/redis/connection-errors.js';
+import { notConnected } from '../../../lib/storage/redis/errors.js';
 import { startRedis, type RedisServer } from '../../support/redis/redis-servers.js';
 import { ask, compile, freshPrefix } from '../../support/limits/stores.js';
 import { PATIENCE_MS } from '../../support/redis/patience.mjs';

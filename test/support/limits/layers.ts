@@ -1,5 +1,5 @@
 import type { Store } from '../../../lib/index.js';
-import { CandidateStore } from '../../../lib/storage/features/candidates/candidate.store.js';
+import { CandidateStore } from '../../../lib/storage/features/candidates/candidates.js';
 import { PrefetchStore } from '../../../lib/storage/features/prefetch/prefetch.store.js';
 import { FallbackStore, type FallbackStoreOptions } from '../../../lib/storage/stores/layers/fallback.store.js';
 import { InstanceScopeStore } from '../../../lib/storage/stores/layers/instance.store.js';

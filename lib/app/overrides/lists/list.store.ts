@@ -1,7 +1,6 @@
 import type { CompiledLimit } from '../../../engine/limits/compiled-limit.js';
 import { isRefusal } from '../../../engine/limits/decision.js';
-import { report } from '../../../storage/stores/decide.js';
-import { PartlyKnownAnswer } from '../../../storage/stores/enforced-entries.js';
+import { PartlyKnownAnswer, report } from '../../../storage/stores/decide.js';
 import { StoreLayer } from '../../../storage/stores/layers/store-layer.js';
 import type { Operation, OperationAnswer, OperationCounter, OperationName } from '../../../storage/stores/operation.js';
 import type { Check, CheckAnswer, Store, StoreDecision } from '../../../storage/stores/store.js';

@@ -1,4 +1,4 @@
-import { SharedDeadline, TimedCall } from '../../../storage/redis/shared-deadline.js';
+import { SharedDeadline, TimedCall } from '../../../storage/redis/deadline.js';
 
 /** Bounds how long requests wait for functions of the app. */
 export class AnswerDeadline {

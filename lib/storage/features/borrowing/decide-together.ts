@@ -1,5 +1,5 @@
 import type { DecidesTogether, EntryTogether, FoundEntry } from '../../../engine/limits/limit-feature.js';
-import { BORROWING, type LimitUnits, limitUnitsOf } from './limit-units.js';
+import { BORROWING, type LimitUnits, limitUnitsOf } from './terms.js';
 import { depthOf, isParentOf } from '../../../engine/limits/hierarchy.js';
 
 /** An entry of a check that may borrow, or from which other entries may borrow. */
@@ -109,7 +109,7 @@ function weigh(shadow: boolean, { above, kept }: Link, waits: Waits, until: (mor
 }
 
 /** Makes limits of a check borrow from each other. */
-export const borrowing: DecidesTogether = {
+export const decidesTogether: DecidesTogether = {
   name: BORROWING,
   work: WORK,
   decide,

@@ -1,6 +1,15 @@
 import { algoOption, type AlgorithmOptions, algorithms } from '../../../engine/algorithms/index.js';
 import { object, readLater } from '../../../engine/options/kinds.js';
 import type { OptionRows } from '../../../engine/options/option-row.js';
+import type { Algorithm } from '../../../engine/algorithms/algorithm.js';
+import { asksForAnchor } from '../../../engine/algorithms/anchor.js';
+import { RateLimitConfigError } from '../../../engine/errors/errors.js';
+import { messages } from '../../../engine/errors/messages/general.js';
+import { refuseForeignOptions } from '../../../engine/limits/limit-terms.js';
+import { checkTogether, refuseUnknown } from '../../../engine/options/check-options.js';
+import { isObject } from '../../../engine/options/values.js';
+import type { KnownOptions, SecondVersion } from '../feature.js';
+import { listOf } from '../../../engine/errors/wording.js';
 
 type PatchOf<Options> = Options extends { algo: string } ? Partial<Options> : never;
 
@@ -55,3 +64,96 @@ export const candidateOptions = {
     excludes: ['prefetch'],
   },
 } as const satisfies OptionRows;
+
+/** The messages of limits with a candidate. */
+const candidateMessages = {
+  holds: (location: string, received: string, algo: string) =>
+    `${location}.algo: the limit has '${algo}' and its candidate '${received}'. Use 'concurrency' for both or for none`,
+  sameAsLimit: (location: string, option: string, own: readonly string[]) =>
+    `${location}: option '${option}' is always that of the limit. A candidate can only set ${listOf(own, 'or')}`,
+  anchor: (location: string) =>
+    `${location}.anchor: expected a fixed date, received a function: a candidate uses the anchor that the function of the limit returns`,
+} as const;
+
+/** A limit whose `candidate` is read. */
+interface Definition extends CandidateLimitOptions {
+  readonly algo: string;
+}
+
+/** Reads the second version of a limit from its `candidate`. */
+export const candidateVersion: SecondVersion<Definition, CandidatePatch> = {
+  option: 'candidate',
+
+  read(definition, location, known) {
+    const { candidate, ...counted } = definition;
+    if (candidate === undefined) return undefined;
+    const algorithm = algorithms.get(definition.algo);
+    // The limit itself is reported as invalid.
+    if (algorithm === undefined) return undefined;
+    if (!isObject(candidate) || isEmpty(candidate)) {
+      const names = ['algo', ...Object.keys(algorithm.options)];
+      const expected = `an object of at least one of ${names.join(', ')}, such as { rate: 60 }`;
+      throw new RateLimitConfigError(messages.wrongOption(location, 'candidate', candidate, expected));
+    }
+    const within = `${location}.candidate`;
+    const { algo } = candidate;
+    const own = algo === undefined ? algorithm : algorithms.get(algo);
+    if (own === undefined)
+      throw new RateLimitConfigError(messages.unknownAlgorithm(within, algo, algorithms.names), {
+        code: 'SLUICE_UNKNOWN_ALGORITHM',
+      });
+    refuseOthers(candidate, own, within, known);
+    if (asksForAnchor(candidate))
+      throw new RateLimitConfigError(candidateMessages.anchor(within), { code: 'SLUICE_UNSUPPORTED_OPTION' });
+    if ((own.leases === undefined) !== (algorithm.leases === undefined)) {
+      throw new RateLimitConfigError(candidateMessages.holds(within, own.name, algorithm.name), {
+        code: 'SLUICE_UNSUPPORTED_OPTION',
+      });
+    }
+    const whole = wholeOf(definition, candidate);
+    checkTogether(within, { ...counted, ...whole }, known.optionsOf(own));
+    return whole;
+  },
+
+  optionsOf: (definition) => definition.candidate && wholeOf(definition, definition.candidate),
+
+  patched(definition, patch) {
+    const { candidate = definition.candidate && ownOf(definition, definition.candidate) } = patch;
+    return { candidate: candidate ?? undefined };
+  },
+};
+
+/** All options of a candidate: its own, and those of the limit that its algorithm supports. */
+function wholeOf(definition: Definition, candidate: CandidateOptions): AlgorithmOptions {
+  const algo = candidate.algo ?? definition.algo;
+  const known = algorithms.get(algo)?.options ?? {};
+  const inherited = Object.entries(definition).filter(([option]) => Object.hasOwn(known, option));
+  const whole = Object.assign(Object.create(null) as AlgorithmOptions, Object.fromEntries(inherited));
+  return Object.assign(whole, Object.fromEntries(givenEntries(candidate)), { algo });
+}
+
+/** All options of a candidate except an anchor from a function, since it has the same anchor as its limit. */
+function ownOf(definition: Definition, candidate: CandidateOptions): CandidateOptions {
+  const whole = wholeOf(definition, candidate);
+  if (!asksForAnchor(whole)) return whole;
+  const { anchor: _, ...own } = whole;
+  return own;
+}
+
+function givenEntries(candidate: object): [string, unknown][] {
+  return Object.entries(candidate).filter(([, value]) => value !== undefined);
+}
+
+function isEmpty(candidate: object): boolean {
+  return givenEntries(candidate).length === 0;
+}
+
+/** Throws for options of other algorithms, and for options that a limit and its candidate share. */
+function refuseOthers(candidate: object, algorithm: Algorithm, location: string, { isCommon }: KnownOptions): void {
+  const own = ['algo', ...Object.keys(algorithm.options)];
+  const given = Object.fromEntries(givenEntries(candidate));
+  const common = Object.keys(given).find(isCommon);
+  if (common !== undefined) throw new RateLimitConfigError(candidateMessages.sameAsLimit(location, common, own));
+  refuseForeignOptions(given as never, algorithm, location);
+  refuseUnknown(location, given, own);
+}

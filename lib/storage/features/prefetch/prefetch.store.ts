@@ -15,7 +15,7 @@ import {
 import type { Check, CheckAnswer, Refund, ReserveEntry, Store, StoreDecision } from '../../stores/store.js';
 import { chargeOf } from '../../stores/store-decision.js';
 import type { CheckEntry, Counter } from '../../../engine/limits/counter.js';
-import { limitPrefetchOf } from './limit-prefetch.js';
+import { limitPrefetchOf } from './terms.js';
 import { type Ask, PrefetchedUnits } from './prefetched-units.js';
 import { StoreLayer } from '../../stores/layers/store-layer.js';
 

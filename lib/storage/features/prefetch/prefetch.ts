@@ -1,7 +1,6 @@
 import type { Feature } from '../feature.js';
-import { LimitPrefetch, prefetchUse } from './limit-prefetch.js';
+import { LimitPrefetch, type PrefetchTerms, prefetchTerms, prefetchUse } from './terms.js';
 import { PrefetchStore } from './prefetch.store.js';
-import { type PrefetchTerms, prefetchTerms } from './terms.js';
 
 /** Lets an instance prefetch units and decide checks in process. */
 export const prefetch: Feature<PrefetchTerms> = {

@@ -1,9 +1,61 @@
+import { DEFAULT_PRIORITY, PRIORITIES, type Priority } from '../../../engine/limits/arguments.js';
+import { number, object } from '../../../engine/options/kinds.js';
+import type { OptionRow, OptionRows } from '../../../engine/options/option-row.js';
 import type { Feature } from '../feature.js';
-import { type ReservedShares, type ReservingLimitOptions, shareKeptFrom } from './options.js';
 import type { FeaturedLimit, LimitFeature, Versions } from '../../../engine/limits/limit-feature.js';
 import { unitsOf, withQuota } from '../../../engine/algorithms/share.js';
-import { DEFAULT_PRIORITY, PRIORITIES, type Priority } from '../../../engine/limits/arguments.js';
 import { Bare } from '../../../engine/util/objects.js';
+
+/**
+ * The shares of a limit's quota that are kept for important requests, per priority. Only requests of that priority, or of a more important
+ * one, may take them. Each share is more than 0, and their sum is less than 1.
+ */
+export type ReservedShares = Partial<Record<Exclude<Priority, 'sheddable'>, number>>;
+
+/** The `reserveFor` option of limits. */
+export interface ReservingLimitOptions {
+  /**
+   * Keeps shares of the quota for important requests. With `{ critical: 0.2 }`, only requests of priority `'critical'` may take the last
+   * fifth; with `{ default: 0.1 }`, requests of priority `'sheddable'` may not take the last tenth. Each share is more than 0, and their
+   * sum is less than 1. They are rounded up to whole units, but leave at least one unit for all requests. A decision's `quota`, `remaining`
+   * and `retryAfterMs` are those of the request's priority. Not with `prefetch` or `blockFor`.
+   * @default no shares are kept
+   */
+  reserveFor?: ReservedShares | undefined;
+}
+
+/** A share of a whole: less than all of it. */
+const part = number('a number > 0 and < 1', { exclusiveMinimum: 0, exclusiveMaximum: 1 });
+
+export const reserveOptions = {
+  reserveFor: {
+    kind: object(
+      "an object of shares by priority, 'critical' or 'default', each more than 0 and together less than 1, such as { critical: 0.2 }",
+      {
+        critical: { kind: part, text: "The share that only requests of priority 'critical' may take." },
+        default: { kind: part, text: "The share that requests of priority 'sheddable' may not take." },
+      } satisfies Record<keyof ReservedShares, OptionRow>,
+      { isValid: isReservable },
+    ),
+    text: 'Shares of the quota that only requests of a priority, or a more important one, may take.',
+    usual: 'none',
+    for: ({ adapting }) => adapting === undefined,
+    // Any request may use prefetched units, and a block rejects all requests.
+    excludes: ['prefetch', 'blockFor'],
+  },
+} as const satisfies OptionRows;
+
+/** Returns true if the shares leave something for all requests. */
+function isReservable(shares: ReservedShares): boolean {
+  const given = Object.values(shares).filter((share) => share !== undefined);
+  return given.length > 0 && given.reduce((sum, share) => sum + share, 0) < 1;
+}
+
+/** The share of a quota that requests of a priority may not take, because it is kept for more important ones. */
+export function shareKeptFrom(priority: Priority, reserved: ReservedShares): number {
+  const more = PRIORITIES.slice(0, PRIORITIES.indexOf(priority)) as (keyof ReservedShares)[];
+  return more.reduce((sum, each) => sum + (reserved[each] ?? 0), 0);
+}
 
 /** The parts of one limit's quota that requests may take, by priority. */
 class LimitParts extends Bare implements LimitFeature {

@@ -2,10 +2,9 @@ import type { Counter } from '../../../engine/limits/counter.js';
 import type { InstanceChannel } from '../../redis/instance-channel.js';
 import { operate } from '../../stores/decide.js';
 import type { Operation, OperationAnswer, OperationName } from '../../stores/operation.js';
-import { addressOf } from './counter-index.js';
+import { addressOf, readTexts } from './counter-index.js';
 import type { Home } from './home.js';
 import { counterAtHome } from './limit-regions.js';
-import { readTexts } from './texts.js';
 
 /** How regions handle their held units after a counter was changed at home. */
 export type Ahead = 'reset' | 'learn';

@@ -1,14 +1,13 @@
 import { withDeadline } from '../../redis/deadline.js';
 import type { Connection } from '../../redis/connection.js';
 import { Script } from '../../redis/script.js';
-import { asStoreError, serverOf } from '../../redis/store-error.js';
+import { asStoreError, serverOf } from '../../redis/errors.js';
 import type { Counter } from '../../../engine/limits/counter.js';
 import { LACKS_A_RIGHT, reasonOf } from '../../../engine/errors/reasons.js';
 import { moduleLogger, OnceLogger } from '../../../engine/errors/logger.js';
 import { KEPT_FOR_MS } from './home-record.js';
 import { worldMessages } from './messages.js';
 import { INDEX_SCRIPT } from './index-script.generated.js';
-import { readTexts } from './texts.js';
 
 /** Maximum number of counters in the index of a region. */
 const MOST = 100_000;
@@ -98,4 +97,16 @@ export class CounterIndex {
       throw asStoreError(error, serverOf(this.client));
     }
   }
+}
+
+/** Reads a JSON list of `count` texts; `undefined` if it has another form. */
+export function readTexts(json: string, count: number): readonly string[] | undefined {
+  let read: unknown;
+  try {
+    read = JSON.parse(json);
+  } catch {
+    return undefined;
+  }
+  const isList = Array.isArray(read) && read.length === count && read.every((part) => typeof part === 'string');
+  return isList ? (read as string[]) : undefined;
 }

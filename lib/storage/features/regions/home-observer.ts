@@ -8,17 +8,14 @@ import { StoreLayer } from '../../stores/layers/store-layer.js';
 import { measuredName, type Operation, type OperationAnswer, type OperationName } from '../../stores/operation.js';
 import { regionKeys, regionsIn } from '../../stores/redis/keys.js';
 import type { Check, CheckAnswer, Store, StoreDecision } from '../../stores/store.js';
-import type { HomeServer } from '../home-server.js';
+import type { HomeServer } from '../feature.js';
 import { AT_HOME, ChangesAtHome } from './changes-at-home.js';
-import { Home } from './home.js';
+import { Home, homeStoreOn } from './home.js';
 import type { HomeRecord } from './home-record.js';
-import { HOLDINGS } from './holdings.js';
-import { homeStoreOn } from './home-store.js';
-import { counterAtHome, isOfWorld, limitRegionsOf } from './limit-regions.js';
+import { counterAtHome, HOLDINGS, isOfWorld, limitRegionsOf } from './limit-regions.js';
 import { withDeadline } from '../../redis/deadline.js';
 import type { Connection } from '../../redis/connection.js';
-import { pairsOf } from '../../redis/reply-error.js';
-import { asStoreError, serverOf } from '../../redis/store-error.js';
+import { asStoreError, pairsOf, serverOf } from '../../redis/errors.js';
 import { horizonOf } from './terms.js';
 
 /** The record that a home keeps of the loss of its charges, in microseconds of its clock. `lua/features/regions.lua` writes it. */

@@ -1,8 +1,7 @@
 import { withDeadline } from '../../redis/deadline.js';
 import type { Connection } from '../../redis/connection.js';
 import { Script } from '../../redis/script.js';
-import { asStoreError, serverOf } from '../../redis/store-error.js';
-import { readWholeNumber } from '../../redis/reply-error.js';
+import { asStoreError, readWholeNumber, serverOf } from '../../redis/errors.js';
 import { HOME_SCRIPT } from './home-script.generated.js';
 
 /** The home as a region knows it: the history of its server, its number, and the number of calls of the region that were answered. */

@@ -2,14 +2,16 @@ import { createHash } from 'node:crypto';
 import { RateLimitStoreError } from '../../../engine/errors/errors.js';
 import type { Counter } from '../../../engine/limits/counter.js';
 import type { RegionHolding } from '../../../engine/limits/key-reports.js';
-import { regionsIn } from '../../stores/redis/keys.js';
-import type { RedisStore } from '../../stores/redis/redis.store.js';
+import { regionKeys, regionsIn } from '../../stores/redis/keys.js';
+import { RedisStore } from '../../stores/redis/redis.store.js';
 import type { Reply } from '../../stores/redis/reply.js';
 import { worldMessages } from './messages.js';
-import { HomeClock } from './home-clock.js';
+import { HomeClock, Waits } from './home-clock.js';
 import type { Caller, HomeRecord, KnownHome } from './home-record.js';
 import { horizonOf } from './terms.js';
-import { Waits } from './waits.js';
+import { ignoreConnectionErrors } from '../../redis/client.js';
+import { InstanceChannel } from '../../redis/instance-channel.js';
+import type { HomeServer } from '../feature.js';
 
 /** The name of the script. */
 export const FRAGMENT = 'regions';
@@ -273,4 +275,17 @@ function numberOf(name: string): number {
 /** The error of a check for which the home grants no units. */
 export function cutOff(cause?: Error): RateLimitStoreError {
   return new RateLimitStoreError(worldMessages.cut(), { ...(cause && { cause }), code: 'SLUICE_HOME_UNREACHABLE' });
+}
+
+/** The counters of a home, and the channel on which it is said that they ended. */
+export function homeStoreOn({ connection, ownsClient, prefix, timeoutMs }: HomeServer) {
+  const { atHome, ended } = regionKeys(prefix);
+  const release = ignoreConnectionErrors(connection);
+  const store = new RedisStore(connection, {
+    prefix: atHome,
+    timeoutMs,
+    ownsClient,
+    ...(ownsClient ? {} : { release }),
+  });
+  return { store, channel: new InstanceChannel(connection, ended, timeoutMs) };
 }

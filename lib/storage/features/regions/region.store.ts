@@ -6,13 +6,16 @@ import { StoreLayer } from '../../stores/layers/store-layer.js';
 import type { LocalDecisions } from '../../stores/layers/local-decisions.js';
 import { measuredName, type Operation, type OperationAnswer, type OperationName } from '../../stores/operation.js';
 import type { Check, CheckAnswer, Refund, Store, StoreDecision } from '../../stores/store.js';
-
 import { AT_HOME, ChangesAtHome, type End, readEnd, type UnitsHere } from './changes-at-home.js';
 import { MissingUnits } from './missing-units.js';
-import type { Exchanges } from './exchanges.js';
-import { cutOff } from './home.js';
-import { HOLDINGS } from './holdings.js';
-import { counterAtHome, isOfWorld, limitRegionsOf } from './limit-regions.js';
+import { Exchanges } from './exchanges.js';
+import { cutOff, Home, homeStoreOn } from './home.js';
+import { counterAtHome, HOLDINGS, isOfWorld, limitRegionsOf } from './limit-regions.js';
+import { randomUUID } from 'node:crypto';
+import { regionKeys } from '../../stores/redis/keys.js';
+import type { HomePlace, LayerSurroundings } from '../feature.js';
+import { CounterIndex } from './counter-index.js';
+import { HomeRecord } from './home-record.js';
 
 /**
  * Decides limits of scope 'world' with the units that the region holds, together with all other limits of a check. It requests more units
@@ -196,4 +199,21 @@ class RegionAnswer implements CheckAnswer {
   failed(error: unknown): void {
     this.answer.failed(error);
   }
+}
+
+/** How long the home may take to answer, in milliseconds. A check doesn't wait longer for it than for the region's own server. */
+const HOME_TIMEOUT_MS = 1000;
+
+/** The layer of an app that has a home for its regions. */
+export function regionStore(inner: Store, surroundings: LayerSurroundings, place: HomePlace): RegionStore {
+  const { store, connection, alone, prefix, timeoutMs, findLimit } = surroundings;
+  const { region, connection: toHome, ownsClient, report } = place;
+  const keys = regionKeys(prefix);
+  const atHome = homeStoreOn({ connection: toHome, ownsClient, prefix, timeoutMs: HOME_TIMEOUT_MS });
+  const record = new HomeRecord(connection, keys.home(region), timeoutMs);
+  const home = new Home(atHome.store, keys.regions, region, record, timeoutMs, report);
+  const index = new CounterIndex(connection, keys.held(region), randomUUID(), timeoutMs);
+  const lastCall = async () => (await record.read()).ageMs;
+  const exchanges = new Exchanges(store, home, lastCall, index, findLimit);
+  return new RegionStore(inner, exchanges, alone, atHome.channel, timeoutMs);
 }

@@ -1,6 +1,5 @@
 import type { Feature } from '../feature.js';
-import { holdingsOf } from './holdings.js';
-import { LimitRegions, limitRegionsOf } from './limit-regions.js';
+import { holdingsOf, LimitRegions, limitRegionsOf } from './limit-regions.js';
 import { type WorldTerms, worldTerms } from './terms.js';
 
 /** Lets a limit count over several regions: each takes units from its home in advance. */
@@ -15,7 +14,7 @@ export const regions: Feature<WorldTerms> = {
     const { home } = surroundings;
     if (home === undefined) return undefined;
     // Most apps have one region.
-    const { regionStore } = await import('./region-layer.js');
+    const { regionStore } = await import('./region.store.js');
     return (inner) => regionStore(inner, surroundings, home);
   },
 };

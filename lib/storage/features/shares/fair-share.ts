@@ -1,17 +1,21 @@
 import type { Algorithm, Parameters, State } from '../../../engine/algorithms/algorithm.js';
 import { inProportion } from '../../../engine/algorithms/scale.js';
-import { isBeyondPart, type Leader, partOf, type PartTerms, withLeader } from './share-leaders.js';
 import {
   ACTIVE_SLICES,
   emptyRecord,
   emptySums,
   forgetIdle,
+  isBeyondPart,
   later,
+  type Leader,
+  partOf,
+  type PartTerms,
   SHARE_SLICES,
   type ShareSums,
   sum,
   type TenantRecord,
   type Tenants,
+  withLeader,
   withRecord,
 } from './tenant-record.js';
 

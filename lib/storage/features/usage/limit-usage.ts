@@ -8,7 +8,7 @@ import type {
   LimitFeature,
   MemoryBounds,
 } from '../../../engine/limits/limit-feature.js';
-import { SLOTS, tagBeside } from '../../stores/redis/slot-tags.js';
+import { SLOTS, tagBeside } from '../../stores/redis/slots.js';
 import { Bare } from '../../../engine/util/objects.js';
 import { usageMessages } from './messages.js';
 import { UsageRecords } from './records.js';

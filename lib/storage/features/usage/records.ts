@@ -2,7 +2,7 @@ import { plainIdentity } from '../../../engine/limits/identity.js';
 import type { Correction } from '../../../engine/limits/estimates.js';
 import type { KeptInMemory } from '../../../engine/limits/limit-feature.js';
 import { Kept, RecencyList } from '../../../engine/util/recency-list.js';
-import { chargeDay, correctDay, type DayUnits, forgetDays, giveBack, LONGEST_DAY, type UsageDays } from './days.js';
+import { chargeDay, correctDay, type DayUnits, forgetDays, giveBack, LONGEST_DAY, type UsageDays } from './range.js';
 import type { UsageRecording } from './terms.js';
 
 /** The limit of a record. */

@@ -3,14 +3,22 @@ import type { CompiledLimit } from '../../../engine/limits/compiled-limit.js';
 import type { Counter } from '../../../engine/limits/counter.js';
 import type { Estimates } from '../../../engine/limits/estimates.js';
 import { plainIdentity } from '../../../engine/limits/identity.js';
-import { readWholeNumber } from '../../redis/reply-error.js';
+import { readWholeNumber } from '../../redis/errors.js';
 import type { RedisParts } from '../../stores/feature-reading.js';
 import { hashTagOf, keyOf } from '../../stores/redis/keys.js';
-import { slotTags, tagBeside } from '../../stores/redis/slot-tags.js';
-import { correctDay, type DayUnits } from './days.js';
+import { slotTags, tagBeside } from '../../stores/redis/slots.js';
+import {
+  correctDay,
+  type DayUnits,
+  earliestStart,
+  type KeyDays,
+  namedUnits,
+  type NamedUnits,
+  type Recorded,
+  type TimeRange,
+} from './range.js';
 import { LEFT_OUT, type LimitUsage, limitUsageOf } from './limit-usage.js';
 import { usageMessages } from './messages.js';
-import { earliestStart, type KeyDays, namedUnits, type NamedUnits, type Recorded, type TimeRange } from './range.js';
 
 /** Maximum number of commands in flight at a time. */
 const AT_ONCE = 256;

@@ -7,10 +7,9 @@ import type { RecentUsage } from '../../../engine/limits/key-reports.js';
 import { zoneNamed } from '../../../engine/util/time-zone.js';
 import { read, type ReadableStore } from '../../stores/feature-reading.js';
 import type { Store } from '../../stores/store.js';
-import { recordedInMemory } from './memory-reader.js';
+import { ownUnitsOf, recordedInMemory } from './stores.js';
 import type { Recorded, TimeRange } from './range.js';
 import { RedisUsageReader } from './redis-reader.js';
-import { ownUnitsOf } from './stores.js';
 
 /** How many days to display, including today. */
 const DAYS = 30;

@@ -1,7 +1,6 @@
 import { EventEmitter } from 'node:events';
-import { forgetError, notConnected, rememberError } from '../connection-errors.js';
+import { forgetError, notConnected, rememberError } from '../errors.js';
 import type { Command, Connection, EventListener, Pipeline } from '../connection.js';
-import { UnsentCommands } from './unsent-commands.js';
 
 /** The first bytes of RESP3 types whose replies differ from RESP2, and between type mappings of apps. */
 const MAP = '%'.charCodeAt(0);
@@ -213,5 +212,36 @@ export abstract class NodeRedisAdapter {
     return () => {
       for (const [emitter, [event, listener]] of bridges) emitter.off(event, listener);
     };
+  }
+}
+
+type Listener = () => void;
+
+/**
+ * The commands that node-redis holds and has not sent yet. While a connection is down or its server reads nothing, they would wait, and a
+ * check would be charged long after its caller gave up. It serves as the `AbortSignal` of all commands of a connection: node-redis adds a
+ * listener for each command, and removes it as soon as the command is sent.
+ */
+export class UnsentCommands {
+  /** Later commands are sent as usual. */
+  readonly aborted = false;
+  private readonly listeners = new Set<Listener>();
+
+  addEventListener(_type: string, listener: Listener): void {
+    this.listeners.add(listener);
+  }
+
+  removeEventListener(_type: string, listener: Listener): void {
+    this.listeners.delete(listener);
+  }
+
+  /** Removes the commands that are held now and that node-redis doesn't send in its turn. */
+  abandon(): void {
+    if (this.listeners.size === 0) return;
+    const held = [...this.listeners];
+    const abandon = () => {
+      for (const listener of held) if (this.listeners.delete(listener)) listener();
+    };
+    setImmediate(() => setImmediate(abandon));
   }
 }

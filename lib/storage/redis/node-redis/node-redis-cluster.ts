@@ -1,5 +1,5 @@
 import calculateSlot from 'cluster-key-slot';
-import { notConnected, rememberError } from '../connection-errors.js';
+import { notConnected, rememberError } from '../errors.js';
 import type { Server, ServerCluster } from '../connection.js';
 import { type Bridge, type Emitter, NodeRedisAdapter } from './adapter.js';
 import { type FullClient, keyPrefixOf, NodeRedisServer } from './node-redis-server.js';

@@ -3,8 +3,7 @@ import type { Counter } from '../../../engine/limits/counter.js';
 import { decided } from '../decide.js';
 import type { Store } from '../store.js';
 import { reasonOf } from '../../../engine/errors/reasons.js';
-import { Circuit, type CircuitReport } from './circuit.js';
-import { SlotCircuits, type SlotReport } from './slot-circuits.js';
+import { Circuit, type CircuitReport, SlotCircuits, type SlotReport } from './circuit.js';
 
 /** A change of state of a store or of one of its nodes. */
 export type StoreReport =

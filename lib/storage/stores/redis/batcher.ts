@@ -1,6 +1,6 @@
 import { RateLimitStoreError } from '../../../engine/errors/errors.js';
 import { messages } from '../../../engine/errors/messages/general.js';
-import { SharedDeadline, TimedCall } from '../../redis/shared-deadline.js';
+import { SharedDeadline, TimedCall } from '../../redis/deadline.js';
 import { batches, Gathering, partPlain } from './batches.js';
 import type { Job } from './jobs.js';
 import type { Program } from './program.js';

@@ -1,5 +1,5 @@
 import { isPlainCheck } from './fast-way/plain-checks.js';
-import { MAX_WORK } from '../work.js';
+import { MAX_WORK } from '../../../engine/limits/compiled-limit.js';
 import type { Job } from './jobs.js';
 
 /** Minimum number of checks for which a separate call, next to one of the general way, is worthwhile. */

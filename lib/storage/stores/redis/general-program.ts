@@ -36,8 +36,7 @@ import {
   TOGETHER,
   UP_TO,
 } from './operations.js';
-import { ProgramKeys } from './program-keys.js';
-import { ProgramLimits } from './program-limits.js';
+import { ProgramKeys, ProgramLimits } from './program-parts.js';
 
 const ONLY_LOOK = -1;
 const LEARNT_OR_CLAIMED: readonly number[] = [LEARN, LEARN_RATE, RELEASE];

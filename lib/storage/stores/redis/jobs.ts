@@ -1,12 +1,11 @@
 import type { RateLimitStoreError } from '../../../engine/errors/errors.js';
 import { isRefusal } from '../../../engine/limits/decision.js';
-import type { CompiledLimit } from '../../../engine/limits/compiled-limit.js';
+import { type CompiledLimit, workOf } from '../../../engine/limits/compiled-limit.js';
 import type { CheckEntry, Counter } from '../../../engine/limits/counter.js';
 import { report } from '../decide.js';
 import type { Check, CheckAnswer, StoreDecision } from '../store.js';
 import type { GeneralProgram } from './general-program.js';
 import type { Program } from './program.js';
-import { workOf } from '../work.js';
 import type { Reply } from './reply.js';
 
 /** A check or operation on its way to Redis. */

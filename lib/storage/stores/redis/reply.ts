@@ -1,7 +1,7 @@
 import type { WindowCount } from '../../../engine/algorithms/algorithm.js';
 import { messages } from '../../../engine/errors/messages/general.js';
 import type { CompiledLimit } from '../../../engine/limits/compiled-limit.js';
-import { readWholeNumber } from '../../redis/reply-error.js';
+import { readWholeNumber } from '../../redis/errors.js';
 import type { LearntRate } from '../lesson.js';
 import { claimedDecision } from '../store-decision.js';
 import type { Check, StoreDecision } from '../store.js';

@@ -1,12 +1,11 @@
 import { RateLimitStoreError } from '../../../engine/errors/errors.js';
 import { CONNECT_TIMEOUT_MS } from '../../redis/client.js';
 import type { Connection } from '../../redis/connection.js';
-import { notConnected } from '../../redis/connection-errors.js';
+import { asStoreError, notConnected, serverOf } from '../../redis/errors.js';
 import { NodeRedisAdapter } from '../../redis/node-redis/adapter.js';
 import { withDeadline } from '../../redis/deadline.js';
 import { noteSilence } from '../../redis/silence.js';
 import { Script } from '../../redis/script.js';
-import { asStoreError, serverOf } from '../../redis/store-error.js';
 import { Program, type TestClock } from './program.js';
 import { decisionScript } from './script.generated.js';
 

@@ -1,6 +1,6 @@
 import type { Store } from '../../../../lib/index.js';
 import type { Check, CompiledLimit, StoreDecision } from '../../../../lib/testing/store/index.js';
-import { CandidateStore } from '../../../../lib/storage/features/candidates/candidate.store.js';
+import { CandidateStore } from '../../../../lib/storage/features/candidates/candidates.js';
 import { StoreLayer } from '../../../../lib/storage/stores/layers/store-layer.js';
 import type { CheckAnswer } from '../../../../lib/storage/stores/store.js';
 

@@ -5,7 +5,7 @@ import { Test, type TestingModuleBuilder } from '@nestjs/testing';
 import { readSettings } from '../../../../lib/app/config/settings.js';
 import { RATE_LIMIT_SETTINGS } from '../../../../lib/app/config/tokens.js';
 import { LimiterService, RateLimitModule, type RateLimitModuleOptions } from '../../../../lib/index.js';
-import { Waits } from '../../../../lib/storage/features/regions/waits.js';
+import { Waits } from '../../../../lib/storage/features/regions/home-clock.js';
 import { type RedisServer, startRedis } from '../../../support/redis/redis-servers.js';
 
 /** How long servers may take, in milliseconds: more than the module allows, so that a busy machine is taken for no outage. */

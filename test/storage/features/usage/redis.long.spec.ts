@@ -12,7 +12,7 @@ import {
 } from '../../../../lib/index.js';
 import { CompiledLimit } from '../../../../lib/testing/store/index.js';
 import { isPlainCheck } from '../../../../lib/storage/stores/redis/fast-way/plain-checks.js';
-import { slotTags } from '../../../../lib/storage/stores/redis/slot-tags.js';
+import { slotTags } from '../../../../lib/storage/stores/redis/slots.js';
 import { ensureBuilt } from '../../../support/processes/built.js';
 import { bundledWorker } from '../../../support/processes/bundled-worker.js';
 import { type RedisCluster, type RedisServer, startCluster, startRedis } from '../../../support/redis/redis-servers.js';

@@ -8,6 +8,39 @@ import {
   withoutSecretsIn,
 } from '../../engine/errors/reasons.js';
 import type { Connection } from './connection.js';
+import { redisMessages } from '../../engine/errors/messages/redis.js';
+
+/** The code at the start of every error reply of Redis, such as `NOPERM`. Other errors of a client have none. */
+const CODE = /^[A-Z][A-Z0-9]+ /;
+
+/** Returns true if the server replied with an error, for example because of a missing permission. Otherwise the connection failed. */
+export function isErrorReply(error: unknown): error is Error {
+  const { name, message } = (error ?? {}) as { name?: unknown; message?: unknown };
+  return name === 'ReplyError' || (typeof message === 'string' && CODE.test(message));
+}
+
+/** The message of an error. The error may come from another realm, as in a test runner. */
+export function messageOf(error: unknown): string {
+  return String((error as { message?: unknown } | null)?.message);
+}
+
+/** Reads a reply of fields and values: a list, or an object with RESP3. */
+export function pairsOf(reply: unknown): [string, string][] {
+  if (!Array.isArray(reply)) return Object.entries(reply as Record<string, string>);
+  return Array.from({ length: reply.length / 2 }, (_, index) => [
+    String(reply[2 * index]),
+    String(reply[2 * index + 1]),
+  ]);
+}
+
+/** A whole number from a connection that returns numbers as text. */
+const TEXT = /^(?:0|-?[1-9]\d{0,15})$/;
+
+/** Reads a whole number from a reply; `undefined` if it isn't one. */
+export function readWholeNumber(given: unknown): number | undefined {
+  const value = typeof given === 'string' && TEXT.test(given) ? Number(given) : given;
+  return Number.isSafeInteger(value) ? (value as number) : undefined;
+}
 
 /** ioredis's messages for a command whose connection ended, or was already closed. */
 const LOST =
@@ -74,4 +107,43 @@ function nodeAddress(node: string | number | Place): string {
 export function connectionReason(error: Error & { readonly lastNodeError?: unknown }): string {
   const { message, lastNodeError } = error;
   return withoutSecretsIn(lastNodeError === undefined ? message : `${message} ${reasonOf(lastNodeError)}`);
+}
+
+/** The last error of each connection that is down, such as a refused port or a wrong password. */
+const lastErrors = new WeakMap<object, string>();
+
+export function rememberError(client: object, { message }: Error): void {
+  // A malformed host may contain a password.
+  if (message !== '') lastErrors.set(client, withoutSecretsIn(message));
+}
+
+export function forgetError(client: object): void {
+  lastErrors.delete(client);
+}
+
+/** The last error of a connection that is down. */
+export function lastErrorOf(client: object): string | undefined {
+  return lastErrors.get(client);
+}
+
+/** The error for a command on a connection that isn't ready. */
+export function notConnected(client: Unready): RateLimitStoreError {
+  const code = REJECTS_LOGIN.test(lastErrors.get(client) ?? '') ? 'SLUICE_REDIS_AUTH' : 'SLUICE_REDIS_UNREACHABLE';
+  return new RateLimitStoreError(whyNotReady(client), { code });
+}
+
+/** The reason why a connection isn't ready, for messages: its state, and its last error if there was one. */
+export function whyNotReady(client: Unready): string {
+  const { status, stream } = client;
+  const isInHandshake = stream?.secureConnecting === true && stream.connecting === false;
+  return messages.storeNotReady(
+    status,
+    lastErrors.get(client) ?? (isInHandshake ? redisMessages.noHandshake() : undefined),
+  );
+}
+
+interface Unready {
+  readonly status: string;
+  /** A TLS socket shows that it is connected and waits for the handshake, which a server without TLS never answers. */
+  readonly stream?: { readonly connecting?: boolean; readonly secureConnecting?: boolean };
 }
