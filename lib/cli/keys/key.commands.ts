@@ -1,7 +1,6 @@
 import { ConsoleLog } from '../../console/changes/change-log.js';
 import { readNoted } from '../../console/telemetry/noted-keys.js';
-import { hasPart } from '../../console/views/has-part.js';
-import { ShownNames } from '../../console/shown-names.js';
+import { hasPart, ShownNames } from '../../console/shown-names.js';
 import { cliMessages } from '../../engine/errors/messages/cli.js';
 import type { ExplainedLimit } from '../../nest/explain/explanation.js';
 import type { Limiter } from '../../app/limiter/limiter.js';

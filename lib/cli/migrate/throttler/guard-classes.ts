@@ -1,7 +1,7 @@
 import type TS from 'typescript';
 import type { Source } from '../source.js';
 import type { ThrottlerFacts } from './facts.js';
-import { requestOf } from './functions.js';
+import { requestOf } from './option-values.js';
 import { type Guard, superCalls } from './guards.js';
 
 /** Converts classes that extend `ThrottlerGuard` to classes that return keys, or removes them. */

@@ -2,7 +2,7 @@ import type TS from 'typescript';
 import type { Source } from '../source.js';
 import { constantOf, durationOf, durationText, numberOf, quoted, quoteOf } from '../values.js';
 import type { ThrottlerFacts } from './facts.js';
-import { keyOfTracker, skipOf } from './functions.js';
+import { keyOfTracker, skipOf } from './option-values.js';
 import { sharing } from './guards.js';
 
 /** The form of a limit to write. */

@@ -2,11 +2,10 @@ import type TS from 'typescript';
 import type { Source } from '../source.js';
 import { durationOf, numberOf, quoted } from '../values.js';
 import { THROTTLER, type ThrottlerFacts } from './facts.js';
-import { headersByName, keyOfTracker, messageOf, skipOf } from './functions.js';
+import { convertStorage, headersByName, keyOfTracker, messageOf, skipOf } from './option-values.js';
 import { defaultMessage } from './guards.js';
 import { type GuardUse, isTest } from './guard-use.js';
 import { convertLimit, limitOfHelper, sharesKeys } from './limits.js';
-import { convertStorage } from './storage.js';
 import { importOf } from '../imports.js';
 
 /** Converts the setup of `ThrottlerModule`. */
