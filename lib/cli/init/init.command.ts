@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join, relative, sep } from 'node:path';
 import { cliMessages, initMessages } from '../../engine/errors/messages/cli.js';
-import { printable } from '../../engine/util/printable.js';
+import { printableLines } from '../../engine/util/printable.js';
 import { type Command, InputError, UsageError } from '../command.js';
 import { finished } from '../migrate/imports.js';
 import { type Compiler, Formatter, loadCompiler } from '../migrate/project-tools.js';
@@ -53,7 +53,7 @@ missing.`,
     const lines = changes.map(({ source, what }) => `  ${source.shown}: ${what}`);
     if (changes.length === 0) lines.push('The project has limits already: nothing is changed.');
     else lines.unshift(isDry ? 'Would change:' : 'Changed:');
-    stdout.write(lines.map((line) => `${printable(line, Infinity)}\n`).join(''));
+    stdout.write(printableLines(lines));
     const manager = new PackageManager(files.folder);
     const command = manager.command(PACKAGE);
     const isMissing = !isInstalled(files.folder);

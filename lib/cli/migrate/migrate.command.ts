@@ -2,7 +2,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type TS from 'typescript';
 import { cliMessages, migrateMessages } from '../../engine/errors/messages/cli.js';
-import { printable } from '../../engine/util/printable.js';
+import { printableLines } from '../../engine/util/printable.js';
 import { VERSION } from '../../storage/telemetry/version.js';
 import { type Command, InputError, type Terminal, UsageError } from '../command.js';
 import { linesOf, MigrationReport, unifiedDiff } from './report.js';
@@ -124,7 +124,7 @@ function write({ stdout }: Terminal, report: MigrationReport, changes: readonly 
     lines.push(`Left ${counted(report.left.length, 'place')} for you:`, ...linesOf(report.left));
   }
   if (changes.length > 0 && !isDry) lines.push('Next: install dependencies, format, compile, and run your tests.');
-  stdout.write(lines.map((line) => `${printable(line, Infinity)}\n`).join(''));
+  stdout.write(printableLines(lines));
 }
 
 function counted(count: number, noun: string): string {

@@ -163,7 +163,7 @@ export class Source {
 
   /** The property of an object literal. */
   property(object: TS.ObjectLiteralExpression, name: string): TS.ObjectLiteralElementLike | undefined {
-    return object.properties.find((property) => property.name !== undefined && this.nameOf(property.name) === name);
+    return object.properties.find((property) => this.nameOf(property.name) === name);
   }
 
   /** The value of a property, if it has its own. */
@@ -173,10 +173,21 @@ export class Source {
     return this.ts.isShorthandPropertyAssignment(property) ? property.name : undefined;
   }
 
-  /** The text of a property name; `undefined` for a computed name. */
-  nameOf(name: TS.PropertyName): string | undefined {
+  /** The text of a property name; `undefined` for a computed name, or if there is none. */
+  nameOf(name: TS.PropertyName | undefined): string | undefined {
     const { ts } = this;
+    if (name === undefined) return undefined;
     return ts.isIdentifier(name) || ts.isStringLiteralLike(name) || ts.isNumericLiteral(name) ? name.text : undefined;
+  }
+
+  /** The method of a class, or another member with this name. */
+  method({ members }: TS.ClassDeclaration, name: string): TS.MethodDeclaration | undefined {
+    const member = members.find((one) => one.name !== undefined && this.before(one.name) === name);
+    return member as TS.MethodDeclaration | undefined;
+  }
+
+  decoratorsOf(node: TS.Node): readonly TS.Decorator[] {
+    return this.ts.canHaveDecorators(node) ? (this.ts.getDecorators(node) ?? []) : [];
   }
 
   /** The text of a string literal. */
@@ -256,6 +267,11 @@ export class Source {
     const lead = /\n([ \t]*)$/.exec(this.text.slice(object.getStart(this.ast), start));
     return lead === null ? ', ' : `,\n${lead[1]!}`;
   }
+}
+
+/** Returns true if a node is another one or inside it. Both are of one file. */
+export function isIn(node: TS.Node, container: TS.Node): boolean {
+  return node.pos >= container.pos && node.end <= container.end;
 }
 
 /** A range of a text, and its replacement. */

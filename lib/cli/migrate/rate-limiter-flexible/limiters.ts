@@ -1,5 +1,5 @@
 import type TS from 'typescript';
-import type { Source } from '../source.js';
+import { isIn, type Source } from '../source.js';
 import { constantOf, durationOf, numberOf, quoted } from '../values.js';
 
 export const FLEXIBLE = /^rate-limiter-flexible$/;
@@ -51,7 +51,7 @@ export function limiterOf(source: Source, node: TS.NewExpression, imported: stri
     return OTHERS[imported] ?? "it has no counterpart: implement a Store, and give it to the module's option 'store'";
   }
   const { parent } = node;
-  const owner = classOf(source, node);
+  const owner = ts.findAncestor(node, ts.isClassDeclaration);
   const place =
     ts.isPropertyDeclaration(parent) && parent.initializer === node
       ? { property: source.nameOf(parent.name), assignment: undefined }
@@ -78,13 +78,6 @@ export function limiterOf(source: Source, node: TS.NewExpression, imported: stri
   };
 }
 
-function classOf(source: Source, node: TS.Node): TS.ClassDeclaration | undefined {
-  for (let at: TS.Node | undefined = node; at !== undefined; at = at.parent) {
-    if (source.ts.isClassDeclaration(at)) return at;
-  }
-  return undefined;
-}
-
 /** The property of `this` that an assignment at the top level of a constructor sets. */
 function assigned(source: Source, { left, parent }: TS.BinaryExpression): string | undefined {
   const { ts } = source;
@@ -109,7 +102,7 @@ export function definitionOf(source: Source, node: TS.NewExpression, name: strin
   if (!ts.isObjectLiteralExpression(given)) return undefined;
   const values = new Map<string, TS.Expression>();
   for (const property of given.properties) {
-    const key = property.name === undefined ? undefined : source.nameOf(property.name);
+    const key = source.nameOf(property.name);
     const value = source.valueOf(property);
     if (key === undefined || value === undefined) return undefined;
     values.set(key, value);
@@ -167,7 +160,7 @@ export function callsOf(found: FoundLimiter): TS.CallExpression[] | undefined {
   source.visit(source.ast, (node) => {
     if (!ts.isPropertyAccessExpression(node) || node.name.text !== property) return;
     if (node === assignment?.left) return;
-    const isOwn = node.expression.kind === ts.SyntaxKind.ThisKeyword && node.pos >= owner.pos && node.end <= owner.end;
+    const isOwn = node.expression.kind === ts.SyntaxKind.ThisKeyword && isIn(node, owner);
     if (!isOwn) return;
     const method = node.parent;
     const call = method.parent;

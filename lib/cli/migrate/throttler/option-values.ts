@@ -39,8 +39,24 @@ export function requestOf(source: Source, facts: ThrottlerFacts, context: string
   return `requestOf(${context})`;
 }
 
-/** `key: (context) => …` of a function of the request and the context. */
-export function keyOfTracker(source: Source, facts: ThrottlerFacts, property: TS.ObjectLiteralElementLike): string {
+/** `skip` and `key` of the options of an object that are functions of the request. Adds these options to those to remove. */
+export function convertFunctions(
+  source: Source,
+  facts: ThrottlerFacts,
+  object: TS.ObjectLiteralExpression,
+  removed: Set<TS.Node>,
+): string[] {
+  const names = ['skipIf', 'ignoreUserAgents', 'getTracker'];
+  const [skipIf, agents, tracker] = names.map((name) => source.property(object, name));
+  const entries: string[] = [];
+  if (skipIf !== undefined || agents !== undefined) entries.push(`skip: ${skipOf(source, facts, skipIf, agents)}`);
+  if (tracker !== undefined) entries.push(`key: ${keyOfTracker(source, facts, tracker)}`);
+  for (const property of [skipIf, agents, tracker]) if (property !== undefined) removed.add(property);
+  return entries;
+}
+
+/** The function of the option `key` for a function of the request and the context. */
+function keyOfTracker(source: Source, facts: ThrottlerFacts, property: TS.ObjectLiteralElementLike): string {
   const { ts } = source;
   const method = ts.isMethodDeclaration(property) ? property : undefined;
   const value = source.valueOf(property);
@@ -84,7 +100,7 @@ function contextType(source: Source): string {
 }
 
 /** `skip` of the options `skipIf` and `ignoreUserAgents`. */
-export function skipOf(
+function skipOf(
   source: Source,
   facts: ThrottlerFacts,
   skipIf: TS.ObjectLiteralElementLike | undefined,
