@@ -142,7 +142,9 @@ export class ValueCache<V> {
     if (value === undefined) return 'u';
     if (typeof value === 'number') return `n${value}`;
     if (typeof value === 'function') return this.serialOf(value);
-    if (typeof value !== 'object' || value === null) return `${typeof value} ${String(value)}`;
+    if (typeof value !== 'object' || value === null) {
+      return [typeof value, value].map(String).join(' ');
+    }
     if (depth === MAX_DEPTH || !isPlain(value)) return this.serialOf(value);
     return Array.isArray(value)
       ? this.textOfList(value, depth + 1)
