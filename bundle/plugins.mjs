@@ -32,7 +32,7 @@ export const coreInOneFile = {
     for (const [filter, path] of [
       [/\/in-regions\.js$/, 'cli/app/in-regions'],
       [/\/observer-app\.js$/, 'cli/console/observer-app'],
-      [/\/region-layer\.js$/, 'storage/features/regions/region-layer'],
+      [/\/region\.store\.js$/, 'storage/features/regions/region.store'],
     ]) {
       onResolve({ filter }, ({ kind }) => (kind === 'dynamic-import' ? { path, namespace: 'entry' } : undefined));
     }
