@@ -41,6 +41,7 @@ import {
 import type { RateLimitModuleExtras, RateLimitModuleOptions } from '../app/config/module-options.js';
 import {
   RATE_LIMIT_GUARD_OPTION,
+  RATE_LIMIT_POLICIES,
   RATE_LIMIT_REDIS,
   RATE_LIMIT_SETTINGS,
   RATE_LIMIT_STORE,
@@ -48,10 +49,10 @@ import {
 import { MODULE_OPTIONS } from '../app/config/module-option-names.js';
 import { type RateLimitSettings, readSettings } from '../app/config/settings.js';
 import { isBelowSecond } from '../engine/options/check-options.js';
-import { Policies } from '../app/policy/policies.js';
+import type { Policies } from '../app/policy/policies.js';
 import { Overrides } from '../app/overrides/overrides.js';
 import { DecisionStream } from '../storage/telemetry/decision-stream.js';
-import { Explainer } from './explain/explainer.js';
+import { Explanations } from './explain/explanations.js';
 import { DeniedAddresses } from './request/denied-addresses.js';
 import { RejectedRequests } from './request/rejected-requests.js';
 import { RequestLimiter } from './request/request-limiter.js';
@@ -114,7 +115,7 @@ const exported: (Type | string | symbol)[] = [
   DecisionStream,
   DeniedAddresses,
   Overrides,
-  Explainer,
+  Explanations,
   RouteRulesRegistry,
   HandlerClasses,
   // Used by services of other entry points.
@@ -160,7 +161,7 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
     interceptor: RateLimitInterceptor,
     refusals: ThrownRefusalsFilter,
     thrown: ThrownRefusals,
-    private readonly policies: Policies,
+    @Inject(RATE_LIMIT_POLICIES) private readonly policies: Policies | undefined,
     private readonly queues: WaitQueues,
     private readonly resolvers: LimitResolvers,
     private readonly hooks: DecisionHooks,
@@ -171,7 +172,7 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
     // All modules have been found by now, but no routes have been created.
     refuseSecond(modules);
     for (const definitions of RateLimitFeatureModule.all(modules)) limits.define(definitions, 'forFeature');
-    policies.begin();
+    policies?.begin();
     provideLimiters(modules, limits.names, limiters);
     documentation.begin();
     const needsInterceptor = plans.needInterceptor();
@@ -228,7 +229,7 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
       moduleLogger.warn(optionMessages.likelySeconds('RateLimitModule.sendTimeout', options.sendTimeout));
     }
     this.startUp.run();
-    this.policies.check();
+    this.policies?.check();
     await Promise.all([
       this.keys.ready(),
       this.resolvers.ready(),
@@ -237,7 +238,7 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
       this.transports.open(),
     ]);
     await Promise.all([this.store.open?.(), this.rates.open()]);
-    this.policies.watch();
+    this.policies?.watch();
   }
 
   /** Called by Nest: waits for work that holds leases, releases them, and closes everything that the module has opened. */
@@ -246,7 +247,7 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
     // Leases in process end with the process.
     if (redis !== undefined || store !== undefined) await this.queues.kept.end(LONGEST_WORK_MS);
     this.documentation.end();
-    this.policies.close();
+    this.policies?.close();
     this.rates.close();
     await this.store.close();
   }

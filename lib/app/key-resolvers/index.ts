@@ -21,3 +21,11 @@ export function formOf(key: unknown): KeyForm | undefined {
 
 /** Every form of `key`, in the order in which they are matched. */
 export const keySchemes: KeyScheme[] = [...list];
+
+/** The text of a limit's `key`. */
+export function nameOfKey(key: unknown): string {
+  if (typeof key !== 'function') return String(key);
+  const isClass = Function.prototype.toString.call(key).startsWith('class');
+  if (isClass) return key.name;
+  return key.name === '' || key.name === 'key' ? 'a function' : `the function ${key.name}`;
+}

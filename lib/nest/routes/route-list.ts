@@ -15,7 +15,7 @@ import {
 } from '../../app/rules/route-names.js';
 import type { RoutePaths } from '../../app/rules/route-paths.js';
 import type { RouteRulesRegistry } from '../../app/rules/route-rules-registry.js';
-import { nameOfKey } from '../explain/described-limit.js';
+import { nameOfKey } from '../../app/key-resolvers/index.js';
 import { Origins } from '../explain/origins.js';
 import { skipOf as skipText, trace } from '../explain/trace.js';
 import { ALL_CALLS, LIMITED_METHOD, type LimitedMethodSite } from '../methods/limited-method.js';

@@ -5,7 +5,8 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { Test } from '@nestjs/testing';
 import { FilePolicySource } from '../../../lib/app/policy/file.source.js';
 import { FunctionPolicySource } from '../../../lib/app/policy/function.source.js';
-import { Policies } from '../../../lib/app/policy/policies.js';
+import { RATE_LIMIT_POLICIES } from '../../../lib/app/config/tokens.js';
+import type { Policies } from '../../../lib/app/policy/policies.js';
 import { STEPS_A_TURN } from '../../../lib/app/policy/slices.js';
 import { LimiterService, RateLimitModule } from '../../../lib/index.js';
 
@@ -61,7 +62,7 @@ it('puts a version in force in slices, and all of it at once', async () => {
   }).compile();
   app.useLogger(false);
   await app.init();
-  const policies = app.get(Policies);
+  const policies = app.get<Policies>(RATE_LIMIT_POLICIES);
   const changed = { limits: { ...limits, first: { rate: 20 } } };
   const reading = await new FunctionPolicySource(() => changed, 60_000).read();
   const quota = async () => (await app.get(LimiterService).for('first').peek('user:1')).quota;
