@@ -8,7 +8,7 @@ import type { HandlerClasses } from '../app/rules/handler-classes.js';
 import type { LimitRegistry } from '../app/rules/limit-registry.js';
 import { declaredRules } from '../app/rules/declared-limits.js';
 import type { RouteRulesRegistry } from '../app/rules/route-rules-registry.js';
-import { ROUTE_OF_CLASS } from '../app/rules/route-rule.js';
+import { ROUTE_OF_CLASS } from '../app/rules/route-rules.js';
 import type { Rule } from '../app/rules/rule.js';
 import type { LimitInfo, PlanInfo } from './api.js';
 import { asksForAnchor, readAnchor } from '../engine/algorithms/anchor.js';

@@ -17,7 +17,7 @@ import { identityOf } from '../overrides/lists/listed.js';
 import { identityProblem, keyProblem, patternProblem } from '../rules/possible-keys.js';
 import type { Rule } from '../rules/rule.js';
 import { reasonOf } from '../../engine/errors/reasons.js';
-import type { PolicySource } from './policy-source.js';
+import type { PolicySource } from './sources.js';
 
 /** The time until a file that is being written is checked again, in milliseconds. */
 const SETTLE_MS = 200;

@@ -4,7 +4,7 @@ import type { AbstractHttpAdapter } from '@nestjs/core';
 import { consoleMessages } from '../../engine/errors/messages/console.js';
 import { ConsoleProblem } from '../problem.js';
 import { ipIdentity } from '../../app/key-resolvers/ip.js';
-import { PROBLEM_TYPE } from '../../app/http/problem.js';
+import { PROBLEM_TYPE } from '../../app/http/refusal-answer.js';
 
 /** The part of a request that is used, in any framework. */
 export interface ConsoleRequest {

@@ -1,8 +1,8 @@
 import { RateLimitConfigError, RateLimitArgumentError } from '../../engine/errors/errors.js';
 import { logger } from '../../engine/errors/logger.js';
 import { aiMessages } from '../../engine/errors/messages/ai.js';
-import { RateLimitExceededException } from '../../app/http/rate-limit-exceeded.exception.js';
-import type { ReservedCheck } from '../../app/limiter/reserved-check.js';
+import { RateLimitExceededException } from '../../app/http/rate-limit.exceptions.js';
+import type { ReservedCheck } from '../../app/limiter/reservation.js';
 import type { LimiterService } from '../../nest/limiter.service.js';
 import { countedStream } from './counted-stream.js';
 import type { LimitedModelMiddleware, ModelCall, TokenUsage, UsedTokens } from './model-types.js';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MAX_INTERVAL_MS } from '../../engine/options/values.js';
-import { isRecord } from '../../app/config/option-checks.js';
+import { isRecord } from '../../app/config/module-option-checks.js';
 import { bullmqMessages } from '../../engine/errors/messages/bullmq.js';
 import { RateLimitArgumentError, RateLimitStoreError } from '../../engine/errors/errors.js';
 import { logger, OnceLogger } from '../../engine/errors/logger.js';

@@ -1,6 +1,6 @@
 import { duration, refuseUnknown } from '../../engine/options/check-options.js';
 import { givenOptions } from '../../engine/options/values.js';
-import { isRecord } from '../../app/config/option-checks.js';
+import { isRecord } from '../../app/config/module-option-checks.js';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { isCost } from '../../engine/limits/arguments.js';

@@ -1,6 +1,5 @@
 import type { HandlerClass } from '../../app/rules/namespaces.js';
-import type { GuardCheck } from '../../app/rules/guard-check.js';
-import { bindsOwnGuard } from '../../app/rules/bound-guards.js';
+import { bindsOwnGuard, type GuardCheck } from '../../app/rules/guard-check.js';
 import type { HandlerClasses } from '../../app/rules/handler-classes.js';
 import { rootFieldOf } from '../../app/rules/route-names.js';
 

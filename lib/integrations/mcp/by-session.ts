@@ -1,5 +1,5 @@
 import type { ExecutionContext } from '@nestjs/common';
-import { asMcpContext } from '../../app/transports/mcp-refusal.js';
+import { asMcpContext } from '../../app/transports/refusal.js';
 import { asCallExtra } from './call-extra.js';
 
 /**

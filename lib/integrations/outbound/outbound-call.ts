@@ -1,4 +1,4 @@
-import { RateLimitTimeoutError } from '../../app/waiting/rate-limit-timeout.error.js';
+import { RateLimitTimeoutError } from '../../app/waiting/waiting-errors.js';
 import { RateLimitStoreError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import type { CheckEntry } from '../../engine/limits/counter.js';

@@ -1,7 +1,7 @@
 import type { HttpException } from '@nestjs/common';
 import { logger, OnceLogger } from '../../engine/errors/logger.js';
 import { socketMessages } from '../../engine/errors/messages/sockets.js';
-import { RateLimitExceededException } from '../../app/http/rate-limit-exceeded.exception.js';
+import { RateLimitExceededException } from '../../app/http/rate-limit.exceptions.js';
 import { refusalData } from '../../app/transports/refusal.js';
 import { type Awaitable, isPromise } from '../../engine/util/awaitable.js';
 import { reasonOf } from '../../engine/errors/reasons.js';
