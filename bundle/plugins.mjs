@@ -28,10 +28,13 @@ export const coreInOneFile = {
       contents: `export * from './${sourceOf(path)}.js';\nimport 'core';`,
       resolveDir: ROOT,
     }));
-    // So does running an app of its own next to others, serving a console (shared with that entry point), and counting in regions.
+    // So does running an app of its own next to others, serving a console (shared with that entry point), counting in regions,
+    // following a policy, and explaining limits.
     for (const [filter, path] of [
       [/\/in-regions\.js$/, 'cli/app/in-regions'],
       [/\/observer-app\.js$/, 'cli/console/observer-app'],
+      [/\/policies\.js$/, 'app/policy/policies'],
+      [/\/explainer\.js$/, 'nest/explain/explainer'],
       [/\/region-layer\.js$/, 'storage/features/regions/region-layer'],
     ]) {
       onResolve({ filter }, ({ kind }) => (kind === 'dynamic-import' ? { path, namespace: 'entry' } : undefined));

@@ -1,7 +1,7 @@
 import type { AlgorithmOptions } from '../engine/algorithms/index.js';
 import { rateText } from '../nest/explain/format.js';
 import { milliseconds } from '../engine/options/values.js';
-import { nameOfKey } from '../nest/explain/described-limit.js';
+import { nameOfKey } from '../app/key-resolvers/index.js';
 import type { CompiledLimit } from '../engine/limits/compiled-limit.js';
 import type { Overrides } from '../app/overrides/overrides.js';
 import type { HandlerClasses } from '../app/rules/handler-classes.js';

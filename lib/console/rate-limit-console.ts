@@ -13,7 +13,7 @@ import { consoleMessages } from '../engine/errors/messages/console.js';
 import { RateLimitConfigError } from '../engine/errors/errors.js';
 import { consoleLogger } from '../engine/errors/logger.js';
 import { missingModule } from '../nest/copies.js';
-import { Explainer } from '../nest/explain/explainer.js';
+import { Explanations } from '../nest/explain/explanations.js';
 import { LimiterService } from '../nest/limiter.service.js';
 import { Overrides } from '../app/overrides/overrides.js';
 import type { Connection } from '../storage/redis/connection.js';
@@ -99,7 +99,7 @@ export class RateLimitConsole
     @Optional() plans?: RouteRulesRegistry,
     @Optional() classes?: HandlerClasses,
     @Optional() overrides?: Overrides,
-    @Optional() explainer?: Explainer,
+    @Optional() explanations?: Explanations,
   ) {
     if (service === undefined || stream === undefined || limiting === undefined) {
       throw missingModule(LOCATION, consoleMessages.noModule(LOCATION));
@@ -150,7 +150,7 @@ export class RateLimitConsole
       now,
     );
     const log = new ConsoleLog(redis, names);
-    this.lookups = new Lookups(this.catalog, explainer!, service, names, ipv6Prefix, now);
+    this.lookups = new Lookups(this.catalog, explanations!, service, names, ipv6Prefix, now);
     this.parts = new LimitParts(this.catalog, this.top, store!, names, now);
     this.changes = new ChangeLog(service, log, names);
     this.undoing = new Undoing(service, overrides!, this.changes, now);

@@ -2,7 +2,7 @@ import { type ExecutionContext, Inject, Injectable, type Type } from '@nestjs/co
 import type { Observable } from 'rxjs';
 import type { LimitDefinition } from '../app/config/limit-definition.js';
 import type { LimitResolver } from '../app/config/limits-by-request.js';
-import { Explainer } from './explain/explainer.js';
+import { Explanations } from './explain/explanations.js';
 import type { Explanation } from './explain/explanation.js';
 import type { LimitQuery, RouteQuery } from './explain/question.js';
 import type { ListEntry } from '../app/config/list-entry.js';
@@ -59,7 +59,7 @@ export class LimiterService {
     @Inject(RATE_LIMIT_STORE) private readonly store: Store,
     private readonly overrides: Overrides,
     stream: DecisionStream,
-    private readonly explainer: Explainer,
+    private readonly explanations: Explanations,
     private readonly resolvers: LimitResolvers,
   ) {
     this.decisions$ = stream.events;
@@ -263,7 +263,7 @@ export class LimiterService {
    * respond, everything but the counters is explained. Rejects with `RateLimitConfigError` for an unknown limit, class or method.
    */
   async explain(of: LimitQuery | RouteQuery | ExecutionContext): Promise<Explanation> {
-    return this.explainer.explain(of);
+    return this.explanations.explain(of);
   }
 }
 

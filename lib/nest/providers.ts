@@ -1,6 +1,5 @@
 import type { Provider } from '@nestjs/common';
-import { Explainer } from './explain/explainer.js';
-import { LimitsInQuestion } from './explain/limits-in-question.js';
+import { Explanations } from './explain/explanations.js';
 import { Answers } from './request/answers.js';
 import { Completions } from './request/completions.js';
 import { DeniedAddresses } from './request/denied-addresses.js';
@@ -30,19 +29,22 @@ import { RuleCompiler } from '../app/rules/rule-compiler.js';
 import { StartUpCheck } from '../app/rules/start-up-check.js';
 import type { Policy } from '../app/config/policy.js';
 import type { RateLimitSettings } from '../app/config/settings.js';
-import { POLICY_SETTINGS, RATE_LIMIT_POLICY, RATE_LIMIT_SETTINGS } from '../app/config/tokens.js';
+import { POLICY_SETTINGS, RATE_LIMIT_POLICIES, RATE_LIMIT_POLICY, RATE_LIMIT_SETTINGS } from '../app/config/tokens.js';
 import { RateLimitConfigError } from '../engine/errors/errors.js';
 import { policyMessages } from '../engine/errors/messages/rates.js';
-import { Policies } from '../app/policy/policies.js';
-import { type PolicySettings, readPolicySettings } from '../app/policy/policy-settings.js';
-import { showProblem } from '../app/policy/problems.js';
+import { Overrides } from '../app/overrides/overrides.js';
+import type { Policies } from '../app/policy/policies.js';
+import type { PolicySettings } from '../app/policy/policy-settings.js';
+
+/** Only loaded in apps with a policy. */
+const load = () => import('../app/policy/policies.js');
 
 /** The first version of the policy is read before the first limit. */
 export const policyProviders: readonly Provider[] = [
   {
     provide: POLICY_SETTINGS,
-    useFactory: ({ options: { policy } }: RateLimitSettings) =>
-      policy === undefined ? undefined : readPolicySettings(policy),
+    useFactory: async ({ options: { policy } }: RateLimitSettings) =>
+      policy === undefined ? undefined : (await load()).readPolicySettings(policy),
     inject: [RATE_LIMIT_SETTINGS],
   },
   {
@@ -51,13 +53,25 @@ export const policyProviders: readonly Provider[] = [
       if (settings === undefined) return undefined;
       const reading = await settings.source.read();
       if ('policy' in reading) return reading.policy;
+      const { showProblem } = await load();
       throw new RateLimitConfigError(policyMessages.refused(reading.problems.map(showProblem)), {
         code: 'SLUICE_INVALID_POLICY',
       });
     },
     inject: [POLICY_SETTINGS],
   },
-  Policies,
+  {
+    provide: RATE_LIMIT_POLICIES,
+    useFactory: async (
+      registry: LimitRegistry,
+      compiler: RuleCompiler,
+      overrides: Overrides,
+      settings?: PolicySettings,
+      policy?: Policy,
+    ): Promise<Policies | undefined> =>
+      settings && new (await load()).Policies(registry, compiler, overrides, settings, policy),
+    inject: [LimitRegistry, RuleCompiler, Overrides, POLICY_SETTINGS, RATE_LIMIT_POLICY],
+  },
 ];
 
 /** Turns limits into rules, and rules into the plan of each route. */
@@ -92,8 +106,7 @@ export const requestProviders: readonly Provider[] = [
   Completions,
   RequestLimiter,
   RejectedRequests,
-  LimitsInQuestion,
-  Explainer,
+  Explanations,
   ThrownRefusals,
   ThrownRefusalsFilter,
   RateLimitGuard,

@@ -25,6 +25,7 @@ import {
   onLimiterRecorded,
   RATE_LIMIT_GUARD_OPTION,
   RATE_LIMIT_RANDOM,
+  RATE_LIMIT_POLICIES,
   RATE_LIMIT_REDIS,
   RATE_LIMIT_SETTINGS,
   RATE_LIMIT_STORE,
@@ -32,7 +33,7 @@ import {
 import { DecisionHooks } from '../app/hooks/decision-hooks.js';
 import { KeyResolverFactory } from '../app/key-resolvers/key-resolver.factory.js';
 import { Overrides } from '../app/overrides/overrides.js';
-import { Policies } from '../app/policy/policies.js';
+import type { Policies } from '../app/policy/policies.js';
 import { LimitResolvers } from '../app/rules/by-request/limit-resolvers.js';
 import { HandlerClasses } from '../app/rules/handler-classes.js';
 import { LimitRegistry } from '../app/rules/limit-registry.js';
@@ -49,7 +50,7 @@ import type { Store } from '../storage/stores/store.js';
 import { DecisionStream } from '../storage/telemetry/decision-stream.js';
 import { bindGatewayFilters, bindToMessages, GuardOfApp } from './bind-for-app.js';
 import { addCopy, setUpCopy } from './copies.js';
-import { Explainer } from './explain/explainer.js';
+import { Explanations } from './explain/explanations.js';
 import { bindContinuations, followCalls } from './follow-calls.js';
 import { RateLimitHealthIndicator } from './health/rate-limit.health-indicator.js';
 import { LimiterService } from './limiter.service.js';
@@ -120,7 +121,7 @@ const exported: (Type | string | symbol)[] = [
   DecisionStream,
   DeniedAddresses,
   Overrides,
-  Explainer,
+  Explanations,
   RouteRulesRegistry,
   HandlerClasses,
   // Used by services of other entry points.
@@ -166,7 +167,7 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
     interceptor: RateLimitInterceptor,
     refusals: ThrownRefusalsFilter,
     thrown: ThrownRefusals,
-    private readonly policies: Policies,
+    @Inject(RATE_LIMIT_POLICIES) private readonly policies: Policies | undefined,
     private readonly queues: WaitQueues,
     private readonly resolvers: LimitResolvers,
     private readonly hooks: DecisionHooks,
@@ -177,7 +178,7 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
     // All modules have been found by now, but no routes have been created.
     refuseSecond(modules);
     for (const definitions of RateLimitFeatureModule.all(modules)) limits.define(definitions, 'forFeature');
-    policies.begin();
+    policies?.begin();
     provideLimiters(modules, limits.names, limiters);
     documentation.begin();
     const needsInterceptor = plans.needInterceptor();
@@ -234,7 +235,7 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
       moduleLogger.warn(optionMessages.likelySeconds('RateLimitModule.sendTimeout', options.sendTimeout));
     }
     this.startUp.run();
-    this.policies.check();
+    this.policies?.check();
     await Promise.all([
       this.keys.ready(),
       this.resolvers.ready(),
@@ -243,7 +244,7 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
       this.transports.open(),
     ]);
     await Promise.all([this.store.open?.(), this.rates.open()]);
-    this.policies.watch();
+    this.policies?.watch();
   }
 
   /** Called by Nest: waits for work that holds leases, releases them, and closes everything that the module has opened. */
@@ -252,7 +253,7 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
     // Leases in process end with the process.
     if (redis !== undefined || store !== undefined) await this.queues.kept.end(LONGEST_WORK_MS);
     this.documentation.end();
-    this.policies.close();
+    this.policies?.close();
     this.rates.close();
     await this.store.close();
   }

@@ -36,7 +36,6 @@ const LATER = [
   '@nestjs/websockets',
   '@opentelemetry/api',
   'ioredis',
-  'yaml',
 ];
 
 beforeAll(() => ensureBuilt(), 120_000);
@@ -53,6 +52,13 @@ describe.each(['', 'cjs/'])('the files of dist/%s', (format) => {
       expect(files.filter((file) => /\bcli\b|\.command\./.test(file))).toEqual([]);
     },
   );
+
+  it('index.js loads later what few apps use', () => {
+    const { filesLater } = loadedWith(`${format}index.js`);
+    expect(filesLater).toEqual(
+      ['explainer.js', 'policies.js', 'region-layer.js'].map((file) => `${format}shared/${file}`),
+    );
+  });
 
   it('client/index.js is one file that loads nothing, so browsers can', () => {
     expect(loadedWith(`${format}client/index.js`)).toEqual({

@@ -37,3 +37,11 @@ function isOf(scheme: (typeof keySchemes)[number], value: string): boolean {
     return false;
   }
 }
+
+/** The text of a limit's `key`. */
+export function nameOfKey(key: unknown): string {
+  if (typeof key !== 'function') return String(key);
+  const isClass = Function.prototype.toString.call(key).startsWith('class');
+  if (isClass) return key.name;
+  return key.name === '' || key.name === 'key' ? 'a function' : `the function ${key.name}`;
+}

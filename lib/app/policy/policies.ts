@@ -1,13 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
-import { Inject, Injectable } from '@nestjs/common';
 import type { Policy } from '../config/policy.js';
-import { POLICY_SETTINGS, RATE_LIMIT_POLICY } from '../config/tokens.js';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { moduleLogger } from '../../engine/errors/logger.js';
 import { policyMessages } from '../../engine/errors/messages/rates.js';
-import { Overrides } from '../overrides/overrides.js';
-import { LimitRegistry, type NamedLimit } from '../rules/limit-registry.js';
-import { RuleCompiler } from '../rules/rule-compiler.js';
+import type { Overrides } from '../overrides/overrides.js';
+import type { LimitRegistry, NamedLimit } from '../rules/limit-registry.js';
+import type { RuleCompiler } from '../rules/rule-compiler.js';
 import { PolicyChange } from './policy-change.js';
 import { allAtOnce, inSlices, type Steps } from './slices.js';
 import type { PolicySettings } from './policy-settings.js';
@@ -18,6 +16,10 @@ import { identityProblem, keyProblem, patternProblem } from '../rules/possible-k
 import type { Rule } from '../rules/rule.js';
 import { reasonOf } from '../../engine/errors/reasons.js';
 import type { PolicySource } from './sources.js';
+
+// All that an app with a policy loads.
+export { readPolicySettings } from './policy-settings.js';
+export { showProblem };
 
 /** The time until a file that is being written is checked again, in milliseconds. */
 const SETTLE_MS = 200;
@@ -62,7 +64,6 @@ class PolicyWatch {
 }
 
 /** Applies versions of a policy, each completely or not at all. */
-@Injectable()
 export class Policies {
   private readonly watching: PolicyWatch | undefined;
   private isClosed = false;
@@ -74,10 +75,10 @@ export class Policies {
     private readonly registry: LimitRegistry,
     private readonly compiler: RuleCompiler,
     private readonly overrides: Overrides,
-    @Inject(POLICY_SETTINGS) private readonly settings?: PolicySettings,
-    @Inject(RATE_LIMIT_POLICY) private current?: Policy,
+    private readonly settings: PolicySettings,
+    private current: Policy | undefined,
   ) {
-    if (settings?.everyMs === undefined) return;
+    if (settings.everyMs === undefined) return;
     this.watching = new PolicyWatch(settings.source, settings.everyMs, (reading) => this.hearInSlices(reading));
   }
 
@@ -104,7 +105,7 @@ export class Policies {
   close(): void {
     this.isClosed = true;
     this.watching?.close();
-    this.settings?.source.close();
+    this.settings.source.close();
   }
 
   /** Applies a version, or logs once why it can't be applied. */

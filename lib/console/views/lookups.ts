@@ -1,5 +1,5 @@
 import type { CounterState, ExplainedLimit } from '../../nest/explain/explanation.js';
-import type { Explainer } from '../../nest/explain/explainer.js';
+import type { Explanations } from '../../nest/explain/explanations.js';
 import { formatExplanation } from '../../nest/explain/format.js';
 import { keysOfShown } from '../../app/rules/ancestors.js';
 import type { LimiterService } from '../../nest/limiter.service.js';
@@ -23,7 +23,7 @@ const WINDOWS = 24;
 export class Lookups {
   constructor(
     private readonly catalog: LimitCatalog,
-    private readonly explainer: Explainer,
+    private readonly explanations: Explanations,
     private readonly service: LimiterService,
     private readonly names: ShownNames,
     private readonly ipv6Prefix: number,
@@ -66,7 +66,7 @@ export class Lookups {
     const { label, rule } = entry;
     const key = this.counted(entry, identity);
     const [explanation, history] = await Promise.all([
-      this.explainer.explainRule(rule, key, addressIn(identity)),
+      this.explanations.explainRule(rule, key, addressIn(identity)),
       this.history(entry, key),
     ]);
     return {

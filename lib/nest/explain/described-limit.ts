@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { AlgorithmOptions } from '../../engine/algorithms/index.js';
 import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
 import type { CurrentMode, CurrentRate, Override } from '../../app/overrides/override.js';
+import { nameOfKey } from '../../app/key-resolvers/index.js';
 import type { Overrides } from '../../app/overrides/overrides.js';
 import { ownIdentity, shownIdentity } from '../../engine/limits/hierarchy.js';
 import type { Rule } from '../../app/rules/rule.js';
@@ -96,14 +97,6 @@ function shareOf({ settings: { trait } }: Rule, { limit }: AskedLimit): Explaine
   if (trait?.option !== 'share') return undefined;
   const { by } = trait;
   return { by: nameOfKey(typeof by === 'function' ? by : by.given), ...trait.shown?.(limit.metBy) };
-}
-
-/** The text of a limit's `key`. */
-export function nameOfKey(key: unknown): string {
-  if (typeof key !== 'function') return String(key);
-  const isClass = Function.prototype.toString.call(key).startsWith('class');
-  if (isClass) return key.name;
-  return key.name === '' || key.name === 'key' ? 'a function' : `the function ${key.name}`;
 }
 
 /** A copy without the members that JSON omits. */

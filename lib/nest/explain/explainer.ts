@@ -3,9 +3,13 @@ import type { RateLimitSettings } from '../../app/config/settings.js';
 import { RATE_LIMIT_LISTS, RATE_LIMIT_SETTINGS, RATE_LIMIT_STORE } from '../../app/config/tokens.js';
 import { Lists } from '../../app/overrides/lists/lists.js';
 import { Overrides } from '../../app/overrides/overrides.js';
-import type { Rule } from '../../app/rules/rule.js';
-import { RateLimitStoreError } from '../../engine/errors/errors.js';
 import { withDeadline } from '../../storage/redis/deadline.js';
+import { HandlerClasses } from '../../app/rules/handler-classes.js';
+import { LimitRegistry } from '../../app/rules/limit-registry.js';
+import { RouteRulesRegistry } from '../../app/rules/route-rules-registry.js';
+import type { Rule } from '../../app/rules/rule.js';
+import { Transports } from '../request/transports.js';
+import { RateLimitStoreError } from '../../engine/errors/errors.js';
 import { StoreLayer } from '../../storage/stores/layers/store-layer.js';
 import type { Store } from '../../storage/stores/store.js';
 import { CounterReader } from './counter-reader.js';
@@ -19,13 +23,20 @@ import { reasons } from './reasons.js';
 /** Explains the effect of limits on a request. Charges and writes nothing, and reports nothing to telemetry. */
 @Injectable()
 export class Explainer {
+  private readonly limits: LimitsInQuestion;
+
   constructor(
-    private readonly limits: LimitsInQuestion,
+    registry: LimitRegistry,
+    routes: RouteRulesRegistry,
+    classes: HandlerClasses,
+    transports: Transports,
     private readonly overrides: Overrides,
     @Inject(RATE_LIMIT_SETTINGS) private readonly settings: RateLimitSettings,
     @Inject(RATE_LIMIT_STORE) private readonly store: Store,
     @Inject(RATE_LIMIT_LISTS) private readonly lists: Lists,
-  ) {}
+  ) {
+    this.limits = new LimitsInQuestion(registry, routes, classes, transports, settings);
+  }
 
   /** Explains a limit, a route or a request. Rejects with `RateLimitConfigError` if it is unknown. */
   async explain(asked: unknown): Promise<Explanation> {
@@ -34,7 +45,7 @@ export class Explainer {
     return this.explained(await this.limits.of(question), question.kind !== 'limit');
   }
 
-  /** @internal Explains a limit for code that has its rule, which may be declared anywhere. */
+  /** Explains a limit for code that has its rule, which may be declared anywhere. */
   explainRule(rule: Rule, key: string, ip: string | undefined): Promise<Explanation> {
     return this.explained(this.limits.ofRule(rule, key, ip), false);
   }

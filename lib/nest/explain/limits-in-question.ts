@@ -1,7 +1,6 @@
-import { type ExecutionContext, Inject, Injectable } from '@nestjs/common';
+import type { ExecutionContext } from '@nestjs/common';
 import type { LimitDefinition } from '../../app/config/limit-definition.js';
 import type { RateLimitSettings } from '../../app/config/settings.js';
-import { RATE_LIMIT_SETTINGS } from '../../app/config/tokens.js';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { identityOfShown } from '../../engine/limits/hierarchy.js';
@@ -40,7 +39,6 @@ export interface Findings {
 /**
  * Finds the limits that a question is about, the identities that they count, and the places of their declarations. Doesn't read counters.
  */
-@Injectable()
 export class LimitsInQuestion {
   private readonly origins: Origins;
 
@@ -49,7 +47,7 @@ export class LimitsInQuestion {
     private readonly routes: RouteRulesRegistry,
     private readonly classes: HandlerClasses,
     private readonly transports: Transports,
-    @Inject(RATE_LIMIT_SETTINGS) private readonly settings: RateLimitSettings,
+    private readonly settings: RateLimitSettings,
   ) {
     this.origins = new Origins(registry);
   }

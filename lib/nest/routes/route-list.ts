@@ -17,7 +17,7 @@ import type { RoutePaths } from '../../app/rules/route-paths.js';
 import type { RouteRulesRegistry } from '../../app/rules/route-rules-registry.js';
 import { type DeclarationSite, isSource } from '../../app/rules/route-rules.js';
 import type { LimitMode } from '../../engine/limits/limit-settings.js';
-import { nameOfKey } from '../explain/described-limit.js';
+import { nameOfKey } from '../../app/key-resolvers/index.js';
 import { Origins, skipOf as skipText, trace } from '../explain/trace.js';
 import { ALL_CALLS, LIMITED_METHOD, type LimitedMethodSite } from '../methods/limited-calls.js';
 

@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { Test } from '@nestjs/testing';
 import { FilePolicySource, FunctionPolicySource } from '../../../lib/app/policy/sources.js';
-import { Policies } from '../../../lib/app/policy/policies.js';
+import { RATE_LIMIT_POLICIES } from '../../../lib/app/config/tokens.js';
+import type { Policies } from '../../../lib/app/policy/policies.js';
 import { STEPS_A_TURN } from '../../../lib/app/policy/slices.js';
 import { LimiterService, RateLimitModule } from '../../../lib/index.js';
 
@@ -60,7 +61,7 @@ it('puts a version in force in slices, and all of it at once', async () => {
   }).compile();
   app.useLogger(false);
   await app.init();
-  const policies = app.get(Policies);
+  const policies = app.get<Policies>(RATE_LIMIT_POLICIES);
   const changed = { limits: { ...limits, first: { rate: 20 } } };
   const reading = await new FunctionPolicySource(() => changed, 60_000).read();
   const quota = async () => (await app.get(LimiterService).for('first').peek('user:1')).quota;

@@ -1,0 +1,28 @@
+import { Injectable } from '@nestjs/common';
+import { ModuleRef } from '@nestjs/core';
+import type { Rule } from '../../app/rules/rule.js';
+import type { Explainer } from './explainer.js';
+import type { Explanation } from './explanation.js';
+
+/** Explains limits. The code for it is loaded with the first question, which most apps never ask. */
+@Injectable()
+export class Explanations {
+  private explainer: Promise<Explainer> | undefined;
+
+  constructor(private readonly modules: ModuleRef) {}
+
+  /** Explains a limit, a route or a request. Rejects with `RateLimitConfigError` if it is unknown. */
+  async explain(asked: unknown): Promise<Explanation> {
+    return (await this.loaded()).explain(asked);
+  }
+
+  /** Explains a limit for code that has its rule, which may be declared anywhere. */
+  async explainRule(rule: Rule, key: string, ip: string | undefined): Promise<Explanation> {
+    return (await this.loaded()).explainRule(rule, key, ip);
+  }
+
+  private loaded(): Promise<Explainer> {
+    this.explainer ??= import('./explainer.js').then(({ Explainer: OfApp }) => this.modules.create(OfApp));
+    return this.explainer;
+  }
+}
