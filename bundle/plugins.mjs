@@ -35,7 +35,7 @@ export const coreInOneFile = {
       [/\/observer-app\.js$/, 'cli/console/observer-app'],
       [/\/policies\.js$/, 'app/policy/policies'],
       [/\/explainer\.js$/, 'nest/explain/explainer'],
-      [/\/region-layer\.js$/, 'storage/features/regions/region-layer'],
+      [/\/region\.store\.js$/, 'storage/features/regions/region.store'],
     ]) {
       onResolve({ filter }, ({ kind }) => (kind === 'dynamic-import' ? { path, namespace: 'entry' } : undefined));
     }
