@@ -56,7 +56,7 @@ describe.each(['', 'cjs/'])('the files of dist/%s', (format) => {
   it('index.js loads later what few apps use', () => {
     const { filesLater } = loadedWith(`${format}index.js`);
     expect(filesLater).toEqual(
-      ['explainer.js', 'policies.js', 'region-layer.js'].map((file) => `${format}shared/${file}`),
+      ['explainer.js', 'policies.js', 'region.store.js'].map((file) => `${format}shared/${file}`),
     );
   });
 
