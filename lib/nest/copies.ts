@@ -63,3 +63,17 @@ export function missingModule(location: string, message: string, cause?: unknown
     ? new RateLimitConfigError(messages.twoCopies(location), { ...options, code: 'SLUICE_TWO_COPIES' })
     : new RateLimitConfigError(message, { ...options, code: 'SLUICE_NO_MODULE' });
 }
+
+/** The part of an app that finds providers of any module. */
+interface ProviderLookup {
+  get<T>(token: Type<T>, options: { readonly strict: false }): T;
+}
+
+/** A provider of `RateLimitModule`. Throws `RateLimitConfigError` if the app doesn't import it. */
+export function providerOf<T>(app: ProviderLookup, token: Type<T>, location: string): T {
+  try {
+    return app.get<T>(token, { strict: false });
+  } catch (cause) {
+    throw missingModule(location, messages.notImported(location), cause);
+  }
+}

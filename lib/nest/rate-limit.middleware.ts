@@ -1,4 +1,5 @@
 import { type INestApplicationContext, Injectable, type NestMiddleware } from '@nestjs/common';
+import { providerOf } from './copies.js';
 import { refuseByHand } from './missing-module.js';
 import { RequestLimiter } from './request/request-limiter.js';
 
@@ -42,7 +43,7 @@ export class RateLimitMiddleware implements NestMiddleware {
 /**
  * Returns the middleware as a function, for `app.use` in `main.ts`. There it runs before bodies are parsed, even with Express.
  *
- * @param app the app, which imports `RateLimitModule`
+ * @param app the app, which imports `RateLimitModule`; otherwise throws `RateLimitConfigError`
  * @example
  * ```ts
  * const app = await NestFactory.create(AppModule);
@@ -50,6 +51,6 @@ export class RateLimitMiddleware implements NestMiddleware {
  * ```
  */
 export function rateLimitMiddleware(app: INestApplicationContext): RateLimitMiddlewareFunction {
-  const middleware = new RateLimitMiddleware(app.get(RequestLimiter));
+  const middleware = new RateLimitMiddleware(providerOf(app, RequestLimiter, 'rateLimitMiddleware'));
   return (request, response, next) => middleware.use(request, response, next);
 }

@@ -5,6 +5,7 @@ import { LimitRegistry } from '../app/rules/limit-registry.js';
 import { RoutePaths } from '../app/rules/route-paths.js';
 import { RouteRulesRegistry } from '../app/rules/route-rules-registry.js';
 import { messages } from '../engine/errors/messages/general.js';
+import { providerOf } from '../nest/copies.js';
 import { listRoutes } from '../nest/routes/route-list.js';
 
 /** The part of an app that is used. */
@@ -16,7 +17,7 @@ export interface TestedApp {
 /**
  * Asserts that each route has a limit, or an exception with a reason: `@SkipRateLimit({ because: '…' })`. Throws an `AssertionError` of
  * `node:assert` that lists the others. Routes are those over HTTP, of GraphQL, gateways, microservices and MCP. Limits whose mode is
- * `'off'` don't count, those in shadow mode do.
+ * `'off'` don't count, those in shadow mode do. Throws `RateLimitConfigError` if the app doesn't import `RateLimitModule`.
  *
  * @param app the app, after `init()`
  * @example
@@ -25,7 +26,7 @@ export interface TestedApp {
  * ```
  */
 export function expectAllRoutesLimited(app: TestedApp): void {
-  const find = <T>(token: Type<T>): T => app.get(token, { strict: false });
+  const find = <T>(token: Type<T>): T => providerOf(app, token, 'expectAllRoutesLimited');
   const routes = listRoutes({
     registry: find(LimitRegistry),
     rules: find(RouteRulesRegistry),

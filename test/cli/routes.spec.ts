@@ -35,6 +35,24 @@ async function bootstrap() {
 }
 bootstrap();
 `,
+  'helped.ts': `import 'reflect-metadata';
+import { Injectable, Module } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { AppModule } from './app.module.js';
+
+@Injectable()
+class ConfigService {
+  readonly prefix = 'configured';
+}
+@Module({ providers: [ConfigService] })
+class ConfigModule {}
+
+const context = await NestFactory.createApplicationContext(ConfigModule);
+const app = await NestFactory.create(AppModule);
+app.setGlobalPrefix(context.get(ConfigService).prefix);
+await context.close();
+await app.listen(0);
+`,
   'app.module.ts': `import { Controller, Get, Injectable, Module, Post } from '@nestjs/common';
 import { RouterModule } from '@nestjs/core';
 import { Limited, RateLimit, RateLimitModule, SkipRateLimit } from 'nestjs-sluice';
@@ -228,6 +246,13 @@ describe('routes', () => {
       0,
       ['GET /health', 'POST /shop/orders', 'GET /shop/orders/:id', 'POST /shop/orders/:id'],
     ]);
+  });
+
+  it('lists the routes of a start file that reads its configuration from another app', async () => {
+    const { code, stdout, stderr } = await runProgram(['routes', 'dist/helped.js', '--json'], { cwd: folder });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    const { routes } = JSON.parse(stdout) as { routes: { route: string }[] };
+    expect(routes[0]!.route).toBe('GET /configured/health');
   });
 
   it('lists the problems of a policy file line by line', async () => {

@@ -20,6 +20,7 @@ import {
   LimiterService,
   RateLimit,
   RateLimitConfigError,
+  rateLimitMiddleware,
   RateLimitModule,
   type RateLimitModuleOptions,
   SkipRateLimit,
@@ -186,4 +187,21 @@ it('takes @Limited on a route unless the mode of its limit is off', async () => 
   const started = await start([Jobs], { define: { jobs: one, off: one } });
   await started.get(LimiterService).setMode('off', 'off');
   expect(unlimited(started)).toEqual(['GET /api/shop/jobs/off (Jobs.off)']);
+});
+
+it('says that the module is missing', async () => {
+  app = (await Test.createTestingModule({ controllers: [Health] }).compile()).createNestApplication();
+  const started = await app.init();
+  for (const [location, run] of [
+    ['expectAllRoutesLimited', () => expectAllRoutesLimited(started)],
+    ['rateLimitMiddleware', () => rateLimitMiddleware(started)],
+  ] as const) {
+    expect(run).toThrow(
+      expect.objectContaining({
+        name: 'RateLimitConfigError',
+        code: 'SLUICE_NO_MODULE',
+        message: `${location}: RateLimitModule was not found. Add it to the imports of the app`,
+      }),
+    );
+  }
 });

@@ -70,8 +70,8 @@ async function loaded(start: StartWatch, path: string, file: string): Promise<Re
 
 function partsOf(app: INestApplicationContext, core: typeof Core, file: string): RouteParts {
   const provided = (name: string): unknown => providedBy(app, core.ModulesContainer, name);
-  const startUp = provided('StartUpCheck') as StartUpCheck | undefined;
-  if (typeof startUp?.run !== 'function') throw new InputError(cliMessages.noLimits());
+  const startUp = limitsOf(app, core);
+  if (startUp === undefined) throw new InputError(cliMessages.noLimits());
   try {
     startUp.run();
   } catch (error) {
@@ -83,6 +83,12 @@ function partsOf(app: INestApplicationContext, core: typeof Core, file: string):
     classes: provided('HandlerClasses'),
     paths: provided('RoutePaths'),
   } as RouteParts;
+}
+
+/** What checks the limits of an app when it starts; `undefined` if it has none. */
+function limitsOf(app: INestApplicationContext, core: typeof Core): StartUpCheck | undefined {
+  const startUp = providedBy(app, core.ModulesContainer, 'StartUpCheck') as StartUpCheck | undefined;
+  return typeof startUp?.run === 'function' ? startUp : undefined;
 }
 
 /** The app of a start file, and why the file failed. */
@@ -118,9 +124,11 @@ class StartWatch {
     Object.assign(factory, {
       create: this.starting((module, ...rest) => this.createHttp(module, rest)),
       createMicroservice: this.starting(contextOf),
-      // It has no prefix, and may never listen.
+      // It has no prefix, and may never listen. One without limits is there to configure another app.
       createApplicationContext: this.starting(async (module) => {
-        this.report({ app: await contextOf(module) });
+        const app = await contextOf(module);
+        if (limitsOf(app, core) === undefined) return app;
+        this.report({ app });
         return never();
       }),
     });

@@ -97,6 +97,7 @@ export const messages = {
   noModule: () =>
     'limits are declared by @RateLimit, but nothing checks them, since no RateLimitModule is set up. Import ' +
     'RateLimitModule.forRoot() or forRootAsync() in the root module of the app',
+  notImported: (location: string) => `${location}: RateLimitModule was not found. Add it to the imports of the app`,
   madeByHand: (type: string) =>
     `new ${type}(): this instance has none of the app's limits. Let Nest create it: ` +
     (type === 'RateLimitGuard'
