@@ -2,7 +2,6 @@
 
 export type * from './api/overview.js';
 export type * from './api/incidents.js';
-export type * from './api/parts.js';
 export type * from './api/lookup.js';
 export type * from './api/changes.js';
 

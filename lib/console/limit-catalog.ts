@@ -1,18 +1,21 @@
-import type { AlgorithmOptions } from '../engine/algorithms/index.js';
-import { rateText } from '../nest/explain/format.js';
-import { milliseconds } from '../engine/options/values.js';
 import { nameOfKey } from '../app/key-resolvers/index.js';
-import type { CompiledLimit } from '../engine/limits/compiled-limit.js';
+import type { Limiter } from '../app/limiter/limiter.js';
 import type { Overrides } from '../app/overrides/overrides.js';
+import { declaredRules } from '../app/rules/declared-limits.js';
 import type { HandlerClasses } from '../app/rules/handler-classes.js';
 import type { LimitRegistry } from '../app/rules/limit-registry.js';
-import { declaredRules } from '../app/rules/declared-limits.js';
-import type { RouteRulesRegistry } from '../app/rules/route-rules-registry.js';
 import { ROUTE_OF_CLASS } from '../app/rules/route-rules.js';
+import type { RouteRulesRegistry } from '../app/rules/route-rules-registry.js';
 import type { Rule } from '../app/rules/rule.js';
-import type { LimitInfo, PlanInfo } from './api.js';
 import { asksForAnchor, readAnchor } from '../engine/algorithms/anchor.js';
+import type { AlgorithmOptions } from '../engine/algorithms/index.js';
+import { consoleMessages } from '../engine/errors/messages/console.js';
+import type { CompiledLimit } from '../engine/limits/compiled-limit.js';
+import { milliseconds } from '../engine/options/values.js';
+import { rateText } from '../nest/explain/format.js';
 import { shownUnitsOf } from '../storage/features/index.js';
+import type { LimitInfo, PlanInfo } from './api.js';
+import { ConsoleProblem } from './problem.js';
 
 /** Options that only plans have. */
 interface PlanOptions {
@@ -212,4 +215,40 @@ function perSecondOf(options: AlgorithmOptions): number | null {
   const { rate, interval } = options as { readonly rate?: unknown; readonly interval?: unknown };
   const ms = interval === undefined ? undefined : milliseconds(interval);
   return typeof rate === 'number' && ms !== undefined && ms > 0 ? (rate * 1000) / ms : null;
+}
+
+/** The limit of requests from one address to the console of one instance: enough for a page, and too few to do harm. */
+export const CONSOLE_LIMIT = {
+  name: OWN_LIMIT,
+  key: 'ip',
+  algo: 'gcra',
+  rate: 50,
+  interval: '1s',
+  burst: 200,
+  scope: 'instance',
+} as const;
+
+/** The number of limits that a lookup reads at the cost of one request: each takes about 0.2 ms of the process. */
+const LIMITS_A_UNIT = 5;
+
+/** Charges lookups to the console's own limit, in addition to the request: the more limits they read, the fewer are allowed. */
+export class LookupBudget {
+  constructor(
+    private readonly limiter: Limiter,
+    private readonly limits: () => number,
+  ) {}
+
+  /** Rejects with a `ConsoleProblem` if the client has made too many lookups. */
+  async take(client: string): Promise<void> {
+    const units = Math.min(CONSOLE_LIMIT.burst - 1, Math.floor(this.limits() / LIMITS_A_UNIT));
+    if (units === 0) return;
+    const { allowed, retryAfterMs } = await this.limiter.consume(client, units);
+    if (!allowed) throw tooMany(retryAfterMs);
+  }
+}
+
+/** The problem of a client that has sent too many requests. */
+export function tooMany(retryAfterMs: number): ConsoleProblem {
+  const seconds = Math.max(1, Math.ceil(retryAfterMs / 1000));
+  return new ConsoleProblem(429, consoleMessages.tooMany(seconds), [], seconds);
 }

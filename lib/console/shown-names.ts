@@ -1,8 +1,8 @@
 import { isIP } from 'node:net';
-import { ipIdentity } from '../app/key-resolvers/ip.js';
 import type { ListEntry } from '../app/config/list-entry.js';
-import type { Override } from '../app/overrides/override.js';
+import { ipIdentity } from '../app/key-resolvers/ip.js';
 import type { ListedEntry } from '../app/overrides/lists/list.js';
+import type { Override } from '../app/overrides/override.js';
 import { hashOf } from '../storage/telemetry/decision-event.js';
 import type { ListItem, OverrideInfo } from './api.js';
 
@@ -72,4 +72,19 @@ export function addressIn(identity: string): string | undefined {
 export function countedIdentity(identity: string, key: unknown, ipv6Prefix: number): string {
   const address = typeof key === 'string' ? addressIn(identity) : undefined;
   return address === undefined ? identity : (ipIdentity(address, ipv6Prefix) ?? identity);
+}
+
+/** The separators between parts of identities. */
+const PART_ENDS = '|:/,; ';
+
+/**
+ * Returns true if a text is one of the parts of an identity, such as the account in `ann@x.com|203.0.113.7`. Only whole parts match:
+ * otherwise users who see only hashes could guess identities letter by letter.
+ */
+export function hasPart(identity: string, part: string): boolean {
+  for (let at = identity.indexOf(part); at >= 0; at = identity.indexOf(part, at + 1)) {
+    const [before, after] = [identity[at - 1], identity[at + part.length]];
+    if ([before, after].every((next) => next === undefined || PART_ENDS.includes(next))) return true;
+  }
+  return false;
 }

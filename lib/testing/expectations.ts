@@ -1,9 +1,16 @@
 import { AssertionError } from 'node:assert';
-import { messages } from '../engine/errors/messages/general.js';
-import type { CheckResult, Decision } from '../engine/limits/decision.js';
-import type { Limiter } from '../app/limiter/limiter.js';
+import type { Type } from '@nestjs/common';
 import type { LeasedDecision } from '../app/limiter/lease.js';
+import type { Limiter } from '../app/limiter/limiter.js';
+import { HandlerClasses } from '../app/rules/handler-classes.js';
+import { LimitRegistry } from '../app/rules/limit-registry.js';
+import { RoutePaths } from '../app/rules/route-paths.js';
+import { RouteRulesRegistry } from '../app/rules/route-rules-registry.js';
+import { messages } from '../engine/errors/messages/general.js';
 import type { OfTenant, WithinOptions } from '../engine/limits/consume-options.js';
+import type { CheckResult, Decision } from '../engine/limits/decision.js';
+import { providerOf } from '../nest/copies.js';
+import { listRoutes } from '../nest/routes/route-list.js';
 
 /**
  * Takes all units that are left for a key, so that the next call or request is rejected. For a route with a defined limit, the key is the
@@ -109,4 +116,41 @@ function named(decision: Decision | CheckResult, name: string): Decision | undef
 /** `from`: the function to leave out of the stack trace, so that the trace begins in the test. */
 function fail(message: string, actual: unknown, from: Function): never {
   throw new AssertionError({ message, actual, stackStartFn: from });
+}
+
+/** The part of an app that is used. */
+export interface TestedApp {
+  /** Returns a provider of any module. */
+  get<T>(token: Type<T>, options: { readonly strict: false }): T;
+}
+
+/**
+ * Asserts that each route has a limit, or an exception with a reason: `@SkipRateLimit({ because: '…' })`. Throws an `AssertionError` of
+ * `node:assert` that lists the others. Routes are those over HTTP, of GraphQL, gateways, microservices and MCP. Limits whose mode is
+ * `'off'` don't count, those in shadow mode do. Throws `RateLimitConfigError` if the app doesn't import `RateLimitModule`.
+ *
+ * @param app the app, after `init()`
+ * @example
+ * ```ts
+ * expectAllRoutesLimited(app);
+ * ```
+ */
+export function expectAllRoutesLimited(app: TestedApp): void {
+  const find = <T>(token: Type<T>): T => providerOf(app, token, 'expectAllRoutesLimited');
+  const routes = listRoutes({
+    registry: find(LimitRegistry),
+    rules: find(RouteRulesRegistry),
+    classes: find(HandlerClasses),
+    paths: find(RoutePaths),
+  });
+  const unlimited = routes.filter((route) => route.unlimited);
+  if (unlimited.length === 0) return;
+  const lines = unlimited.map(({ route, controller, handler }) => `${route} (${controller}.${handler})`);
+  throw new AssertionError({
+    message: messages.unlimitedRoutes(lines, routes.length),
+    actual: lines,
+    expected: [],
+    operator: 'expectAllRoutesLimited',
+    stackStartFn: expectAllRoutesLimited,
+  });
 }

@@ -1,7 +1,8 @@
-import type { Duration } from '../engine/options/values.js';
-import { toMs } from '../engine/limits/arguments.js';
 import { RateLimitArgumentError } from '../engine/errors/errors.js';
 import { messages } from '../engine/errors/messages/general.js';
+import { toMs } from '../engine/limits/arguments.js';
+import type { Duration } from '../engine/options/values.js';
+import { MemoryStore } from '../storage/features/own-stores.js';
 
 /** The default start of a clock: a fixed time, so that a failing test is reproducible. */
 const START = '2030-01-01T00:00:00Z';
@@ -60,4 +61,23 @@ function read(name: string, date: Date | number | string): number {
   const ms = new Date(date).getTime();
   if (Number.isNaN(ms)) throw new RateLimitArgumentError(messages.wrongDate(name, date));
   return ms * 1000;
+}
+
+/** The options of `createTestingStore`. */
+export interface TestingStoreOptions {
+  /**
+   * Its clock.
+   * @default a new clock, which only moves when you move it
+   */
+  clock?: TestClock | undefined;
+}
+
+/**
+ * Creates a store that counts in this process, on a clock that the test moves. Use it for `RateLimitTesting.useStore` or for the module's
+ * option `store`.
+ *
+ * @param options its clock
+ */
+export function createTestingStore({ clock = new TestClock() }: TestingStoreOptions = {}): MemoryStore {
+  return new MemoryStore({ clock: clock.now });
 }

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { readLimit, readLimits } from '../../lib/cli/limit-spec.js';
-import { timeOfCommonLog, timeOfNumber, timeOfText } from '../../lib/cli/simulate/times.js';
+import { timeOfCommonLog, timeOfNumber, timeOfText } from '../../lib/cli/simulate/formats.js';
 import { LogFolder } from './run-program.js';
 
 const logs = new LogFolder();

@@ -25,13 +25,13 @@ import type { Overview, Range } from '../../lib/console/api.js';
 import { type RateLimitConsoleOptions, RateLimitConsoleModule } from '../../lib/console/index.js';
 import { RateLimitConsole } from '../../lib/console/rate-limit-console.js';
 import { ConsoleClock } from '../../lib/console/telemetry/console-redis.js';
-import { Folder } from '../../lib/console/telemetry/folder.js';
+import { Folder } from '../../lib/console/telemetry/recorder.js';
 import { patient } from '../support/redis/patience.mjs';
 
 /** What the console answers. */
 export type * from '../../lib/console/api.js';
 /** How many requests an address may send to the console. */
-export { CONSOLE_LIMIT } from '../../lib/console/console-limit.js';
+export { CONSOLE_LIMIT } from '../../lib/console/limit-catalog.js';
 
 /** The parts of an app's console. */
 export function consoleOf(app: INestApplicationContext): RateLimitConsole {

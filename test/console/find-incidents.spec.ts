@@ -1,8 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
 import type { InstanceInfo } from '../../lib/console/api.js';
 import { LatencyHistogram } from '../../lib/console/telemetry/bucket.js';
-import { type Evidence, findIncidents, type JudgedStep } from '../../lib/console/views/find-incidents.js';
-import { HOUR_STEPS, STEP_MS } from '../../lib/console/views/incident-thresholds.js';
+import {
+  type Evidence,
+  findIncidents,
+  HOUR_STEPS,
+  type JudgedStep,
+  STEP_MS,
+} from '../../lib/console/views/incidents.js';
 
 const FROM = Date.UTC(2030, 0, 1);
 /** The current step has just ended. */

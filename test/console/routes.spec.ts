@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { type INestApplication, VersioningType } from '@nestjs/common';
 import { LimiterService } from '../../lib/index.js';
-import { readInstance } from '../../lib/console/telemetry/report.js';
+import { readInstance } from '../../lib/console/telemetry/reporter.js';
 import { until } from '../support/time/until.js';
 import {
   ConsoleApp,

@@ -8,7 +8,7 @@ const notAdapting = ({ adapting }: Able) => adapting === undefined;
 const blockOptions = {
   blockFor: {
     kind: times(BLOCK_EXPECTED, MAX_STEPS, isStepwise),
-    text: "Blocks a refused key for this time, such as '15m', or longer with each offence: ['1m', '1h'].",
+    text: "Blocks a rejected key for this time, such as '15m', or longer after each offence: ['1m', '1h'].",
     usual: 'not at all',
     inDefaults: true,
     live: 'policy',
@@ -18,7 +18,7 @@ const blockOptions = {
   },
   strike: {
     kind: flag,
-    text: 'Whether tries during a block prolong it: it lasts until a key has made none for so long.',
+    text: 'True lets attempts during a block extend it: it ends once the key has made none for its length.',
     default: false,
     live: 'policy',
     onCommandLine: true,
@@ -27,7 +27,7 @@ const blockOptions = {
   },
   forgetAfter: {
     kind: time,
-    text: "Forgets offences so long after the last block, where 'blockFor' is a list.",
+    text: "How long after its last block a key's offences are forgotten, if 'blockFor' is a list.",
     usual: 'last of the list',
     inDefaults: true,
     live: 'policy',
@@ -40,7 +40,7 @@ const blockOptions = {
 const triesOptions = {
   countRefused: {
     kind: flag,
-    text: 'Whether tries that the limit refuses count, too, so decisions say how many were made.',
+    text: 'True also counts rejected attempts, and reports their number in decisions.',
     usual: 'not counted',
     live: 'policy',
     for: ({ beyond }) => beyond !== undefined,
@@ -52,7 +52,7 @@ const triesOptions = {
 const hierarchyOptions = {
   within: {
     kind: { ...limitName, expected: "the name of a limit of 'define' or forFeature, such as 'org'" },
-    text: 'The name of a limit that this one is within: both are charged together, or none.',
+    text: 'The name of the parent limit: both are charged together, or neither is.',
     usual: 'none',
     for: notAdapting,
     // These options take units in advance, use units of other keys, or depend on the state of a single counter.
@@ -63,7 +63,7 @@ const hierarchyOptions = {
 const replicaOptions = {
   replicas: {
     kind: whole(1, 100),
-    text: 'How many replicas of Redis have to confirm what is charged before the call is answered.',
+    text: 'The number of Redis replicas that must confirm a charge before the check returns.',
     usual: 'none',
     live: 'policy',
     for: notAdapting,

@@ -47,7 +47,7 @@ const hook = callableOrClass(HOOK_EXPECTED);
 const notAdapting = ({ adapting }: Able) => adapting === undefined;
 
 const message: OptionKind = {
-  expected: 'a string or a function that makes one',
+  expected: 'a string or a function that returns one',
   isValid: (value) => typeof value === 'string' || isCallable(value),
   data: {
     ...text(`a text of at most ${LONGEST_MESSAGE} characters`, `^[^]{0,${LONGEST_MESSAGE}}$`),
@@ -60,7 +60,7 @@ const coreOptions = {
   name: { kind: inCode(limitName), text: 'Identifies the limit.', usual: 'such as gcra:20/1s' },
   key: {
     kind: readLater(keyText),
-    text: "Whom the limit counts: 'ip', 'user', 'global' or 'header:<name>'.",
+    text: "The key to count by: 'ip', 'user', 'global' or 'header:<name>'.",
     default: 'ip',
     inDefaults: notAdapting,
     onCommandLine: true,
@@ -92,19 +92,19 @@ const coreOptions = {
   },
   scope: {
     kind: words(['cluster', 'instance', 'world']),
-    text: "'cluster' counts across all instances, 'instance' in each for itself, 'world' across all regions.",
+    text: "'cluster' counts across all instances, 'instance' in each one separately, 'world' across all regions.",
     default: 'cluster',
     requiredFor: ({ adapting }) => adapting !== undefined,
     inDefaults: notAdapting,
   },
   perRoute: {
     kind: flag,
-    text: 'Whether each route has a counter of its own; for limits of the module, of a class and of a route.',
+    text: 'True gives each route its own counter.',
     default: false,
   },
   mode: {
     kind: { ...words(['enforce', 'shadow']), data: words(LIMIT_MODES) },
-    text: "'enforce' refuses, 'shadow' counts and never refuses, 'off' disables the limit.",
+    text: "'enforce' rejects, 'shadow' counts but never rejects, 'off' disables the limit.",
     default: 'enforce',
     inDefaults: true,
     live: 'mode',
@@ -112,14 +112,14 @@ const coreOptions = {
   },
   nearLimit: {
     kind: fraction,
-    text: 'The share of the quota from which on the limit is near.',
+    text: 'The share of the quota at which a counter is near its limit.',
     default: NEAR_LIMIT,
     inDefaults: true,
     live: 'policy',
   },
   unit: {
     kind: unitName,
-    text: "What the units are, where they are shown: 'tokens', or a currency of which they are millionths, such as 'USD'.",
+    text: "The unit to display: a word such as 'tokens', or a currency such as 'USD', whose millionths are counted.",
     usual: 'none',
     live: 'policy',
   },
@@ -146,44 +146,44 @@ const coreOptions = {
   },
   message: {
     kind: message,
-    text: 'The message of the response when the limit refuses.',
+    text: 'The message of a rejection.',
     default: 'Too many requests',
     inDefaults: true,
   },
   body: {
-    kind: callable('a function that makes an object'),
-    text: 'Makes the JSON body of the response when the limit refuses.',
+    kind: callable('a function that returns an object'),
+    text: 'Returns the JSON body of a rejection.',
     usual: "the module's",
     inDefaults: true,
   },
   status: {
     kind: whole(MIN_STATUS, MAX_STATUS),
-    text: 'The HTTP status of its refusals.',
+    text: 'The HTTP status of its rejections.',
     default: 429,
     inDefaults: notAdapting,
     for: notAdapting,
   },
   answer: {
     kind: callableOrClass(REFUSAL_EXPECTED),
-    text: 'Makes the response when the limit refuses.',
+    text: 'Returns the response to a rejected request.',
     usual: "the module's",
     inDefaults: true,
   },
   hidden: {
     kind: flag,
-    text: 'Whether clients learn nothing of the limit.',
+    text: 'True hides the limit from clients.',
     default: false,
     inDefaults: true,
   },
   retryAfter: {
     kind: flag,
-    text: 'Whether its refusals say when to come back.',
+    text: 'False omits the wait from rejections.',
     usual: "the module's",
     inDefaults: true,
   },
   onDecision: { kind: hook, text: 'Called with each decision of the limit.', usual: 'none' },
-  onRefused: { kind: hook, text: 'Called with each decision that refuses, or would refuse.', usual: 'none' },
-  onNear: { kind: hook, text: 'Called once when a counter comes near the limit.', usual: 'none' },
+  onRefused: { kind: hook, text: 'Called with each decision that rejects, or would reject.', usual: 'none' },
+  onNear: { kind: hook, text: 'Called once when a counter gets close to the limit.', usual: 'none' },
 } as const satisfies OptionRows;
 
 /** All limit options that don't belong to an algorithm. To add an option, add a row. */

@@ -68,8 +68,8 @@ const per: OptionKind = {
 };
 
 const rows = {
-  by: { kind: BY, text: "'bytes' of the response, or 'duration' until its end.", required: true },
-  per: { kind: per, text: "What costs one unit, such as '1kB' or '100ms'.", required: true },
+  by: { kind: BY, text: "'bytes' of the response, or 'duration' of the request.", required: true },
+  per: { kind: per, text: "The bytes or the time that cost one unit, such as '1kB' or '100ms'.", required: true },
   estimate: { kind: whole(0), text: 'The units that are charged until the response has ended.', default: 1 },
 } as const satisfies OptionRows;
 

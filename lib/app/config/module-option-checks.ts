@@ -64,7 +64,7 @@ export const OPTION_CHECKS: readonly (readonly [option: keyof RateLimitModuleOpt
   ['problem', ...SWITCH],
   ['retryAfter', ...SWITCH],
   ['answer', REFUSAL_EXPECTED, (value) => typeof value === 'function'],
-  ['body', 'a function that makes an object', isCallable],
+  ['body', 'a function that returns an object', isCallable],
   ['refusalCache', ...SWITCH],
   ['readers', 'a list of RequestReaders', Array.isArray],
   ['telemetry', ...SWITCH],

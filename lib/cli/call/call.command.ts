@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { USUAL_TIME } from '../../storage/stores/redis/fast-way/plain-checks.js';
 import { GeneralProgram } from '../../storage/stores/redis/general-program.js';
 import { decisionScript } from '../../storage/stores/redis/script.generated.js';
-import { printable } from '../../engine/util/printable.js';
+import { printableLines } from '../../engine/util/printable.js';
 import { type Command, type ReadArguments, UsageError } from '../command.js';
 import { algorithms } from '../../engine/algorithms/index.js';
 import { checkLimit } from '../../app/config/limit-options.js';
@@ -72,7 +72,7 @@ function textOf(asked: AskedOnce, now: number): string {
     '',
     ...replyOf(asked, now),
   ];
-  return lines.map((line) => `${printable(line, Infinity)}\n`).join('');
+  return printableLines(lines);
 }
 
 /** The shell command for the check. */

@@ -4,7 +4,7 @@ import { isPolicyPath } from '../../app/policy/read-text.js';
 import { showProblem } from '../../app/policy/problems.js';
 import type { PolicyReading } from '../../app/policy/read-policy.js';
 import { type Command, UsageError } from '../command.js';
-import { printable, printableJson } from '../../engine/util/printable.js';
+import { printableJson, printableLines } from '../../engine/util/printable.js';
 
 /** The report on one file. */
 interface FileReport {
@@ -50,5 +50,5 @@ function textOf([file, reading]: [path: string, reading: PolicyReading]): string
     'problems' in reading
       ? reading.problems.map(showProblem)
       : [`${file}: ok (limits: ${limits}, overrides: ${overrides}, lists: ${lists})`];
-  return lines.map((line) => `${printable(line, Infinity)}\n`).join('');
+  return printableLines(lines);
 }

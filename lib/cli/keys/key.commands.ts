@@ -1,7 +1,6 @@
 import { ConsoleLog } from '../../console/changes/change-log.js';
 import { readNoted } from '../../console/telemetry/noted-keys.js';
-import { hasPart } from '../../console/views/has-part.js';
-import { ShownNames } from '../../console/shown-names.js';
+import { hasPart, ShownNames } from '../../console/shown-names.js';
 import { cliMessages } from '../../engine/errors/messages/cli.js';
 import type { ExplainedLimit } from '../../nest/explain/explanation.js';
 import type { Limiter } from '../../app/limiter/limiter.js';
@@ -9,7 +8,7 @@ import type { WithinOptions } from '../../engine/limits/consume-options.js';
 import type { LimitRegistry } from '../../app/rules/limit-registry.js';
 import { keysOfShown } from '../../app/rules/ancestors.js';
 import type { Rule } from '../../app/rules/rule.js';
-import { columns, printable, printableJson, showMs } from '../../engine/util/printable.js';
+import { columns, printableJson, printableLines, showMs } from '../../engine/util/printable.js';
 import { placesOf, redisOf, type StartedApp } from '../app/started-app.js';
 import {
   argumentsOf,
@@ -232,7 +231,7 @@ function textOf({ action, limit, key, before, after, unread }: KeyReport, { time
   }
   if (unread !== undefined) lines.push('', `another rate or mode may hold: ${unread}`);
   if (after.state === undefined) lines.push('', 'a list decides for this key in place of the limit');
-  return lines.map((line) => `${printable(line, Infinity)}\n`).join('');
+  return printableLines(lines);
 }
 
 function cells({ quota, state }: KeyState): string[] {

@@ -6,7 +6,7 @@ import { cliMessages } from '../../engine/errors/messages/cli.js';
 import { entryOf } from '../../app/overrides/lists/listed.js';
 import { type ListForm, readForm } from '../../app/overrides/lists/list-options.js';
 import type { OverrideRecord } from '../../app/overrides/override-record.js';
-import { printable, printableJson } from '../../engine/util/printable.js';
+import { printableJson, printableLines } from '../../engine/util/printable.js';
 import { withoutSecrets } from '../../engine/errors/reasons.js';
 import { changesRedisOf, type Places, placesOf, type StartedApp } from '../app/started-app.js';
 import { argumentsOf, causeOf, OPERATION_OPTIONS, timeOf, withApp } from '../app/operation.js';
@@ -158,7 +158,7 @@ function textOf({ entry, limit, before, after }: ListReport): string {
     `before  ${stateText(before)}`,
     `after   ${stateText(after)}`,
   ];
-  return lines.map((line) => `${printable(line, Infinity)}\n`).join('');
+  return printableLines(lines);
 }
 
 function stateText(record: OverrideRecord | undefined): string {

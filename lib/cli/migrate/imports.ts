@@ -1,6 +1,5 @@
 import type TS from 'typescript';
-import { Edits } from './edits.js';
-import { Source } from './source.js';
+import { Edits, Source } from './source.js';
 import { quoteOf } from './values.js';
 import { dirname, relative, sep } from 'node:path';
 

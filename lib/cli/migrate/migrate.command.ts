@@ -1,16 +1,16 @@
-import { rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type TS from 'typescript';
 import { cliMessages, migrateMessages } from '../../engine/errors/messages/cli.js';
+import { printableLines } from '../../engine/util/printable.js';
 import { VERSION } from '../../storage/telemetry/version.js';
-import { printable } from '../../engine/util/printable.js';
 import { type Command, InputError, type Terminal, UsageError } from '../command.js';
-import { loadCompiler } from './compiler.js';
-import { unifiedDiff } from './diff.js';
-import { Formatter } from './formatter.js';
+import { linesOf, MigrationReport, unifiedDiff } from './report.js';
 import { finished } from './imports.js';
-import { changedManifest } from './package-json.js';
+import { type Compiler, Formatter, loadCompiler } from './project-tools.js';
 import { hasUncommittedChanges, Project } from './project.js';
 import { migrateRateLimiterFlexible } from './rate-limiter-flexible/index.js';
-import { linesOf, MigrationReport } from './report.js';
+import { Edits } from './source.js';
 import { migrateThrottler, THROTTLER_PACKAGES } from './throttler/index.js';
 
 /** The libraries that can be migrated: the name on the command line, their packages, and the function that converts them. */
@@ -124,9 +124,73 @@ function write({ stdout }: Terminal, report: MigrationReport, changes: readonly 
     lines.push(`Left ${counted(report.left.length, 'place')} for you:`, ...linesOf(report.left));
   }
   if (changes.length > 0 && !isDry) lines.push('Next: install dependencies, format, compile, and run your tests.');
-  stdout.write(lines.map((line) => `${printable(line, Infinity)}\n`).join(''));
+  stdout.write(printableLines(lines));
 }
 
 function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}
+
+const KINDS = ['dependencies', 'devDependencies', 'peerDependencies', 'optionalDependencies'];
+
+/** A change of a package.json: its text before and after. */
+interface ManifestChange {
+  readonly path: string;
+  readonly before: string;
+  readonly after: string;
+  readonly line: number;
+}
+
+/** Adds a dependency and removes others, as text, so that the rest is unchanged. */
+function changedManifest(
+  ts: Compiler,
+  root: string,
+  added: readonly [name: string, range: string] | undefined,
+  removed: readonly string[],
+): ManifestChange | undefined {
+  const path = join(root, 'package.json');
+  const before = readFileSync(path, 'utf8');
+  const file = ts.parseJsonText(path, before);
+  const top = file.statements[0]?.expression;
+  if (top === undefined || !ts.isObjectLiteralExpression(top)) return undefined;
+  const edits = new Edits(before);
+  let line = 1;
+  let hasAdded = false;
+  const sections = top.properties.flatMap((property) => {
+    const section = ts.isPropertyAssignment(property) ? property.initializer : undefined;
+    const name = property.name !== undefined && ts.isStringLiteral(property.name) ? property.name.text : '';
+    return KINDS.includes(name) && section !== undefined && ts.isObjectLiteralExpression(section)
+      ? [{ name, section }]
+      : [];
+  });
+  if (added !== undefined)
+    hasAdded = sections.some(({ section }) => section.properties.some((p) => nameOf(p) === added[0]));
+  for (const { name, section } of sections) {
+    const entries = [...section.properties];
+    const kept = entries.filter((property) => !removed.includes(nameOf(property)));
+    const isHost = added !== undefined && !hasAdded && name === 'dependencies';
+    if (kept.length === entries.length && !isHost) continue;
+    const texts = new Map(kept.map((property) => [nameOf(property), property.getText(file)]));
+    if (isHost) texts.set(added[0], `"${added[0]}": "${added[1]}"`);
+    if (isHost) hasAdded = true;
+    const isSorted = kept.every((property, index) => index === 0 || nameOf(kept[index - 1]!) < nameOf(property));
+    const names = isSorted ? [...texts.keys()].toSorted() : [...texts.keys()];
+    const start = section.getStart(file);
+    const lead = /^\{(\s*)/.exec(before.slice(start))![1]!;
+    const tail = /(\s*)\}$/.exec(section.getText(file))![1]!;
+    const between = lead.includes('\n') ? `,${lead}` : ', ';
+    edits.replace(start, section.end, `{${lead}${names.map((key) => texts.get(key)).join(between)}${tail}}`);
+    line = file.getLineAndCharacterOfPosition(start).line + 1;
+  }
+  if (added !== undefined && !hasAdded) {
+    const first = top.properties.at(-1);
+    const entry = `"dependencies": {\n    "${added[0]}": "${added[1]}"\n  }`;
+    if (first !== undefined) edits.insert(first.end, `,\n  ${entry}`);
+  }
+  const after = edits.render();
+  return after === before ? undefined : { path, before, after, line };
+}
+
+function nameOf(property: TS.ObjectLiteralElementLike): string {
+  return (property.name as TS.StringLiteral).text;
 }

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import { migrateMessages } from '../../engine/errors/messages/cli.js';
 import { InputError } from '../command.js';
-import type { Compiler } from './compiler.js';
+import type { Compiler } from './project-tools.js';
 import { Source } from './source.js';
 
 const SKIPPED = /^(?:node_modules|dist|build|coverage|\..+)$/;

@@ -1,9 +1,8 @@
 import type TS from 'typescript';
-import type { Compiler } from './compiler.js';
-import { Edits } from './edits.js';
+import type { Compiler } from './project-tools.js';
 
 /** A name that a file imports. */
-export interface ImportedName {
+interface ImportedName {
   readonly module: string;
   /** Its name in that module. */
   readonly name: string;
@@ -164,7 +163,7 @@ export class Source {
 
   /** The property of an object literal. */
   property(object: TS.ObjectLiteralExpression, name: string): TS.ObjectLiteralElementLike | undefined {
-    return object.properties.find((property) => property.name !== undefined && this.nameOf(property.name) === name);
+    return object.properties.find((property) => this.nameOf(property.name) === name);
   }
 
   /** The value of a property, if it has its own. */
@@ -174,10 +173,21 @@ export class Source {
     return this.ts.isShorthandPropertyAssignment(property) ? property.name : undefined;
   }
 
-  /** The text of a property name; `undefined` for a computed name. */
-  nameOf(name: TS.PropertyName): string | undefined {
+  /** The text of a property name; `undefined` for a computed name, or if there is none. */
+  nameOf(name: TS.PropertyName | undefined): string | undefined {
     const { ts } = this;
+    if (name === undefined) return undefined;
     return ts.isIdentifier(name) || ts.isStringLiteralLike(name) || ts.isNumericLiteral(name) ? name.text : undefined;
+  }
+
+  /** The method of a class, or another member with this name. */
+  method({ members }: TS.ClassDeclaration, name: string): TS.MethodDeclaration | undefined {
+    const member = members.find((one) => one.name !== undefined && this.before(one.name) === name);
+    return member as TS.MethodDeclaration | undefined;
+  }
+
+  decoratorsOf(node: TS.Node): readonly TS.Decorator[] {
+    return this.ts.canHaveDecorators(node) ? (this.ts.getDecorators(node) ?? []) : [];
   }
 
   /** The text of a string literal. */
@@ -256,5 +266,69 @@ export class Source {
     const start = first.getStart(this.ast);
     const lead = /\n([ \t]*)$/.exec(this.text.slice(object.getStart(this.ast), start));
     return lead === null ? ', ' : `,\n${lead[1]!}`;
+  }
+}
+
+/** Returns true if a node is another one or inside it. Both are of one file. */
+export function isIn(node: TS.Node, container: TS.Node): boolean {
+  return node.pos >= container.pos && node.end <= container.end;
+}
+
+/** A range of a text, and its replacement. */
+interface Edit {
+  readonly start: number;
+  readonly end: number;
+  readonly text: string;
+}
+
+/** Edits of a text by ranges. The rest of the text is unchanged. */
+export class Edits {
+  private list: Edit[] = [];
+
+  constructor(readonly original: string) {}
+
+  get isEmpty(): boolean {
+    return this.list.length === 0;
+  }
+
+  insert(at: number, text: string): void {
+    if (text !== '') this.list.push({ start: at, end: at, text });
+  }
+
+  /** Replaces a range together with all edits inside it, except insertions at its ends. */
+  replace(start: number, end: number, text: string): void {
+    this.list = this.list.filter(
+      (edit) =>
+        edit.start < start || edit.end > end || (edit.start === edit.end && (edit.start === start || edit.end === end)),
+    );
+    this.list.push({ start, end, text });
+  }
+
+  /** Replaces a range together with all edits inside it and at its ends. */
+  rewrite(start: number, end: number, text: string): void {
+    this.list = this.list.filter((edit) => edit.start < start || edit.end > end);
+    this.list.push({ start, end, text });
+  }
+
+  /** Returns true if no edit replaces a range or a part of it. */
+  keeps(start: number, end: number): boolean {
+    return this.list.every((edit) => edit.end <= start || edit.start >= end);
+  }
+
+  /** A part of the text with the edits inside it applied. */
+  render(start = 0, end = this.original.length): string {
+    const inside = this.list
+      .map((edit, order) => ({ ...edit, order }))
+      .filter((edit) => edit.start >= start && edit.end <= end)
+      // An insertion at the start of a range comes before the replacement of the range.
+      .toSorted((a, b) => a.start - b.start || Number(a.end > a.start) - Number(b.end > b.start) || a.order - b.order);
+    let text = '';
+    let at = start;
+    for (const edit of inside) {
+      if (edit.start < at) continue;
+      text += this.original.slice(at, edit.start) + edit.text;
+      at = edit.end;
+    }
+    return text + this.original.slice(at, end);
   }
 }

@@ -4,7 +4,7 @@ import type { LimitMode } from '../../engine/limits/limit-settings.js';
 import type { CurrentMode, CurrentRate } from '../../app/overrides/override.js';
 import type { LimitRegistry } from '../../app/rules/limit-registry.js';
 import { withoutSecrets } from '../../engine/errors/reasons.js';
-import { columns, printable, printableJson } from '../../engine/util/printable.js';
+import { columns, printableJson, printableLines } from '../../engine/util/printable.js';
 import { changesRedisOf, placesOf, type StartedApp } from '../app/started-app.js';
 import {
   argumentsOf,
@@ -128,9 +128,7 @@ async function list(read: ReadArguments): Promise<string> {
     kind === 'list' ? entryText(key) : key === '' ? 'all keys' : key,
     `${valueText(record)}${changeText(record)}`,
   ]);
-  return columns([['limit', 'key', 'change'], ...rows], [0, 1, 2])
-    .map((line) => `${printable(line, Infinity)}\n`)
-    .join('');
+  return printableLines(columns([['limit', 'key', 'change'], ...rows], [0, 1, 2]));
 }
 
 async function change(name: string, { expected, repeats, without, work }: Part, read: ReadArguments): Promise<string> {
@@ -169,7 +167,7 @@ async function change(name: string, { expected, repeats, without, work }: Part, 
     '',
     ...columns(rows, [0, 1, 2, 3, 4]),
   ];
-  return lines.map((line) => `${printable(line, Infinity)}\n`).join('');
+  return printableLines(lines);
 }
 
 async function currentOf({ service }: StartedApp, limit: string, read: ReadArguments): Promise<Current> {

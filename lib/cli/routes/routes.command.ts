@@ -1,13 +1,12 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { cliMessages, routeMessages } from '../../engine/errors/messages/cli.js';
-import { printableJson } from '../../engine/util/printable.js';
+import { counted } from '../../engine/errors/wording.js';
+import { columns, printable, printableJson } from '../../engine/util/printable.js';
 import { VERSION } from '../../storage/telemetry/version.js';
 import { type Command, InputError, UsageError } from '../command.js';
-import { Locator } from './locate.js';
+import { type LocatedRoute, Locator } from './locate.js';
 import { previewApp } from './preview-app.js';
-import { sarifOf } from './sarif.js';
-import { placeOf, tableOf } from './table.js';
 
 const UNLIMITED = 1;
 /** Where builds of Nest projects are, in this order. */
@@ -69,4 +68,91 @@ function write(file: string, text: string): void {
   } catch (error) {
     throw new InputError(cliMessages.unwritableFile(file, (error as Error).message));
   }
+}
+
+/** The routes as text: one line each, with its limits below. */
+function tableOf(routes: readonly LocatedRoute[]): string {
+  const rows = columns(routes.map(rowOf), [0, 1, 2]);
+  const lines = rows.flatMap((row, index) => [row, ...limitsOf(routes[index]!)]);
+  const unlimited = routes.filter((route) => route.unlimited).length;
+  const summary = `${counted(routes.length, 'route')}, ${unlimited} without a limit`;
+  return `${[...lines, ...(lines.length > 0 ? [''] : []), summary].join('\n')}\n`;
+}
+
+/** The place of an unlimited route. */
+function placeOf({ route, controller, handler, file, line }: LocatedRoute): string {
+  const place = file === undefined ? '' : `${file}${line === undefined ? '' : `:${line}`}: `;
+  return printable(`${place}${route} (${controller}.${handler}) has no limit`, Infinity);
+}
+
+function rowOf({ kind, route, controller, handler, unlimited }: LocatedRoute): string[] {
+  return [kind, printable(route, 100), `${controller}.${handler}${unlimited ? '  NO LIMIT' : ''}`];
+}
+
+function limitsOf({ limits, functions, skips, because }: LocatedRoute): string[] {
+  const texts = [
+    ...limits.map(({ name, key, phase, mode, declared, definition }) =>
+      [
+        `${name}: key ${key}`,
+        phase === undefined ? undefined : `phase ${phase}`,
+        mode === undefined || mode === 'enforce' ? undefined : `mode ${mode}`,
+        definition === undefined ? declared : `${declared}, ${definition}`,
+      ]
+        .filter((part) => part !== undefined)
+        .join('; '),
+    ),
+    ...functions.map((place) => `limits by the request: ${place}`),
+    ...(skips === undefined ? [] : [because === undefined ? skips : `${skips}: ${because}`]),
+  ];
+  return texts.map((text) => `${' '.repeat(9)}${printable(text, Infinity)}`);
+}
+
+const RULE = 'route-without-rate-limit';
+
+/** The unlimited routes as SARIF 2.1.0, which code scanning reads. */
+function sarifOf(routes: readonly LocatedRoute[], version: string): object {
+  return {
+    $schema: 'https://json.schemastore.org/sarif-2.1.0.json',
+    version: '2.1.0',
+    runs: [
+      {
+        tool: {
+          driver: {
+            name: 'nestjs-sluice',
+            version,
+            rules: [
+              {
+                id: RULE,
+                name: 'RouteWithoutRateLimit',
+                shortDescription: { text: 'A route has no rate limit' },
+                help: { text: "Add @RateLimit, or @SkipRateLimit({ because: '…' }) if it needs none." },
+                defaultConfiguration: { level: 'warning' },
+                properties: { tags: ['security', 'external/cwe/cwe-770'], 'security-severity': '7.5' },
+              },
+            ],
+          },
+        },
+        results: routes.filter(({ unlimited }) => unlimited).map(resultOf),
+      },
+    ],
+  };
+}
+
+function resultOf({ route, controller, handler, file, line }: LocatedRoute): object {
+  const region = line === undefined ? {} : { region: { startLine: line } };
+  const physical =
+    file === undefined ? {} : { physicalLocation: { artifactLocation: { uri: uriOf(file) }, ...region } };
+  return {
+    ruleId: RULE,
+    level: 'warning',
+    message: { text: `${route} (${controller}.${handler}) has no rate limit` },
+    locations: [
+      { ...physical, logicalLocations: [{ fullyQualifiedName: `${controller}.${handler}`, kind: 'member' }] },
+    ],
+    partialFingerprints: { 'route/v1': `${controller}.${handler} ${route}` },
+  };
+}
+
+function uriOf(file: string): string {
+  return file.split('\\').join('/').split('/').map(encodeURIComponent).join('/');
 }

@@ -1,9 +1,7 @@
 import { cliMessages } from '../../engine/errors/messages/cli.js';
 import { UsageError } from '../command.js';
-import { jsonFormat } from './json.format.js';
-import { type Field, filterOf, keyField, type LogFormat } from './logged-request.js';
 import { lineReader } from './line-reader.js';
-import { timeOfCommonLog } from './times.js';
+import { type Field, filterOf, keyField, type LogFormat, readCost } from './logged-request.js';
 
 // None of these backtracks, so matching takes time linear in the length of the line.
 const QUOTED = String.raw`"([^"\\]*(?:\\[^][^"\\]*)*)"`;
@@ -48,12 +46,12 @@ function commonLogFormat(name: string, pattern: RegExp): LogFormat {
       const keys = wanted.keys.map((key) =>
         keyField(
           key,
-          (field) => fieldOf('key', field),
+          (field) => namedField('key', field),
           () => part(IP),
         ),
       );
-      const cost = wanted.cost === undefined ? undefined : fieldOf('cost', wanted.cost);
-      const filter = filterOf(wanted.filters, (option) => fieldOf(option, option));
+      const cost = wanted.cost === undefined ? undefined : namedField('cost', wanted.cost);
+      const filter = filterOf(wanted.filters, (option) => namedField(option, option));
       const timeOf = rememberingTime();
       const bytes = wanted.bytes === true ? { name: 'bytes', of: sentBytes } : undefined;
       return lineReader(
@@ -64,7 +62,7 @@ function commonLogFormat(name: string, pattern: RegExp): LogFormat {
   };
 }
 
-function fieldOf(option: string, name: string): Field<RegExpExecArray> {
+function namedField(option: string, name: string): Field<RegExpExecArray> {
   const field = FIELDS.get(name);
   if (field === undefined) throw new UsageError(cliMessages.unknownField(option, name, [...FIELDS.keys()]));
   return field;
@@ -102,6 +100,138 @@ function rememberingTime(): (text: string) => number | undefined {
   };
 }
 
+type JsonRecord = Readonly<Record<string, unknown>>;
+
+/** The names that loggers use for the time, and for the client's address. */
+const TIME_FIELDS = ['time', 'timestamp', '@timestamp', 'ts', 'datetime', 'date', 'time_iso8601', 'msec'];
+const ADDRESS_FIELDS = [
+  'ip',
+  'remote_addr',
+  'remoteAddress',
+  'remote_ip',
+  'client_ip',
+  'clientIp',
+  'clientip',
+  'req.remoteAddress',
+  'req.ip',
+  'request.client_ip',
+  'request.remote_ip',
+];
+/** The names that loggers use for the bytes of a response. */
+const BYTES_FIELDS = [
+  'bytes',
+  'body_bytes_sent',
+  'bytes_sent',
+  'bytesSent',
+  'size',
+  'response_size',
+  'responseSize',
+  'contentLength',
+  'content_length',
+  'res.contentLength',
+  'res.headers.content-length',
+  'response.body_bytes',
+];
+/** The names that loggers use for the path and the status, which filters read. */
+const FILTERED = {
+  path: ['path', 'url', 'uri', 'request_uri', 'req.url', 'request.uri', 'request.url'],
+  status: ['status', 'statusCode', 'status_code', 'res.statusCode', 'response.status'],
+};
+/** Maximum number of field names to display. */
+const SHOWN_FIELDS = 10;
+
+const NAME = 'ndjson';
+
+/** One JSON object per line. */
+const jsonFormat: LogFormat = {
+  name: NAME,
+  matches: (line) => recordOf(line) !== undefined,
+  reader(wanted, samples) {
+    const records = samples.map(recordOf).filter((record) => record !== undefined);
+    const timeName = wanted.time ?? chosen('time', TIME_FIELDS, records, (name, each) => timeAt(name)(each));
+    const address = () => fieldOf(chosen('key', ADDRESS_FIELDS, records, (name, each) => fieldOf(name)(each)));
+    const keys = wanted.keys.map((key) => keyField(key, fieldOf, address));
+    const cost = wanted.cost === undefined ? undefined : fieldOf(wanted.cost);
+    const filter = filterOf(wanted.filters, (option) =>
+      fieldOf(chosen(option, FILTERED[option], records, (name, each) => fieldOf(name)(each))),
+    );
+    const bytesName =
+      wanted.bytes === true
+        ? chosen(
+            'bytes',
+            BYTES_FIELDS,
+            records,
+            (name, each) => readCost(fieldOf(name)(each)),
+            cliMessages.noFieldOfLimits,
+          )
+        : undefined;
+    const bytes = bytesName === undefined ? undefined : { name: bytesName, of: fieldOf(bytesName) };
+    return lineReader(
+      { format: NAME, record: recordOf, time: timeAt(timeName), timeName, keys, cost, bytes, filter },
+      wanted,
+    );
+  },
+};
+
+function recordOf(line: string): JsonRecord | undefined {
+  try {
+    const value: unknown = JSON.parse(line);
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonRecord) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The first of the fields that occurs in the first lines. */
+function chosen(
+  option: string,
+  names: readonly string[],
+  records: readonly JsonRecord[],
+  read: (name: string, record: JsonRecord) => unknown,
+  message = cliMessages.noField,
+): string {
+  const name = names.find((each) => records.some((record) => read(each, record) !== undefined));
+  if (name !== undefined) return name;
+  const found = [...new Set(records.flatMap((record) => Object.keys(record)))].slice(0, SHOWN_FIELDS);
+  throw new UsageError(message(option, names, found));
+}
+
+function timeAt(name: string): (record: JsonRecord) => number | undefined {
+  const read = valueAt(name);
+  return (record) => {
+    const value = read(record);
+    if (typeof value === 'number') return timeOfNumber(value);
+    return typeof value === 'string' ? timeOfText(value) : undefined;
+  };
+}
+
+function fieldOf(name: string): Field<JsonRecord> {
+  const read = valueAt(name);
+  return (record) => {
+    const value = read(record);
+    if (typeof value === 'string') return value === '' ? undefined : value;
+    return typeof value === 'number' || typeof value === 'boolean' ? String(value) : undefined;
+  };
+}
+
+/** A field of a record: one with this whole name, or nested by the parts between the dots. */
+function valueAt(name: string): (record: JsonRecord) => unknown {
+  const path = name.split('.');
+  if (path.length === 1) return (record) => ownValue(record, name);
+  return (record) => {
+    const whole = ownValue(record, name);
+    if (whole !== undefined) return whole;
+    let value: unknown = record;
+    for (const part of path) value = ownValue(value, part);
+    return value;
+  };
+}
+
+function ownValue(value: unknown, name: string): unknown {
+  if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return undefined;
+  return (value as JsonRecord)[name];
+}
+
 /** Every format; if two match equally many lines, the first one wins. */
 const FORMATS: readonly LogFormat[] = [jsonFormat, ...commonLogFormats];
 const NAMES = FORMATS.map(({ name }) => name);
@@ -123,4 +253,89 @@ export function detectFormat(lines: readonly string[]): LogFormat {
   }
   if (found === undefined) throw new UsageError(cliMessages.unknownFormat(lines[0] ?? '', NAMES));
   return found;
+}
+
+/** The year 2100 in microseconds: no request is later, and a later time would stop the clock. */
+const END = Date.UTC(2100, 0, 1) * 1000;
+
+const ISO = /^(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?\s?(?:Z|UTC|([+-])(\d\d):?(\d\d)?)?$/i;
+const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
+const COMMON_LOG = /^(\d\d)\/([A-Z][a-z]{2})\/(\d{4}):(\d\d):(\d\d):(\d\d) ([+-])(\d\d)(\d\d)$/;
+
+/** Reads a number, by its size, as seconds, milliseconds, microseconds or nanoseconds since the epoch. */
+export function timeOfNumber(value: number): number | undefined {
+  const micros = value < 1e11 ? value * 1e6 : value < 1e14 ? value * 1e3 : value < 1e17 ? value : value / 1e3;
+  return inRange(Math.round(micros));
+}
+
+/** Reads an ISO 8601 time, which is in UTC unless it has an offset, or a number. */
+export function timeOfText(text: string): number | undefined {
+  if (text.startsWith(last.upToSecond)) {
+    const milliseconds = endingMilliseconds(text);
+    if (milliseconds >= 0) return last.micros + milliseconds * 1000;
+  }
+  const micros = parsed(text);
+  if (micros !== undefined && endingMilliseconds(text) >= 0) {
+    last = { upToSecond: text.slice(0, UP_TO_SECOND), micros: micros - (micros % 1e6) };
+  }
+  return micros;
+}
+
+/** Most lines are of the same second as the line before: `2026-10-10T13:55:36.123Z`. */
+let last = { upToSecond: '\0', micros: 0 };
+const UP_TO_SECOND = '2026-10-10T13:55:36.'.length;
+
+/** The milliseconds at the end of a time in UTC; -1 if it has another form. */
+function endingMilliseconds(text: string): number {
+  if (text.length !== UP_TO_SECOND + 4 || text.charCodeAt(UP_TO_SECOND + 3) !== 0x5a) return -1;
+  let milliseconds = 0;
+  for (let at = UP_TO_SECOND; at < UP_TO_SECOND + 3; at++) {
+    const digit = text.charCodeAt(at) - 0x30;
+    if (digit < 0 || digit > 9) return -1;
+    milliseconds = 10 * milliseconds + digit;
+  }
+  return milliseconds;
+}
+
+function parsed(text: string): number | undefined {
+  if (/^\d{1,19}(?:\.\d{1,9})?$/.test(text)) return timeOfNumber(Number(text));
+  const match = ISO.exec(text);
+  if (match === null) return undefined;
+  const [, year, month, day, hour, minute, second, fraction = '', sign, hours, minutes = '00'] = match;
+  const micros = Number(fraction.padEnd(6, '0').slice(0, 6));
+  return timeOf(Number(year), Number(month), Number(day), [hour, minute, second], [sign, hours, minutes], micros);
+}
+
+/** Reads `10/Oct/2026:13:55:36 -0700`. */
+export function timeOfCommonLog(text: string): number | undefined {
+  const match = COMMON_LOG.exec(text);
+  if (match === null) return undefined;
+  const [, day, month, year, hour, minute, second, sign, hours, minutes] = match;
+  return timeOf(Number(year), MONTHS.indexOf(month!) + 1, Number(day), [hour, minute, second], [sign, hours, minutes]);
+}
+
+type Part = string | undefined;
+
+function timeOf(
+  year: number,
+  month: number,
+  day: number,
+  time: Part[],
+  offset: Part[],
+  micros = 0,
+): number | undefined {
+  const [hour, minute, second] = time.map(Number) as [number, number, number];
+  const date = new Date(Date.UTC(year, month - 1, day));
+  if (date.getUTCMonth() !== month - 1 || date.getUTCDate() !== day) return undefined;
+  // A leap second counts as the first second of the next minute.
+  if (hour > 23 || minute > 59 || second > 60) return undefined;
+  const [sign, hours, minutes] = offset;
+  const east = sign === undefined ? 0 : Number(hours) * 60 + Number(minutes);
+  if (east >= 24 * 60) return undefined;
+  const seconds = date.getTime() / 1000 + hour * 3600 + minute * 60 + second - (sign === '-' ? -east : east) * 60;
+  return inRange(seconds * 1e6 + micros);
+}
+
+function inRange(micros: number): number | undefined {
+  return micros >= 0 && micros < END ? micros : undefined;
 }

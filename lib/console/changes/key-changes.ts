@@ -10,7 +10,7 @@ import type { KeyChanged, LimitState } from '../api.js';
 import type { Fields } from '../fields.js';
 import type { CatalogEntry, LimitCatalog } from '../limit-catalog.js';
 import type { Lookups } from '../views/lookups.js';
-import { type Cause, tried } from './cause.js';
+import { type Cause, tried } from '../problem.js';
 import type { ConsoleLog, LoggedChange } from './change-log.js';
 
 /** The limit and the identity to change. */

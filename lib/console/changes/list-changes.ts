@@ -8,7 +8,7 @@ import type { Overrides } from '../../app/overrides/overrides.js';
 import type { Changed, ListItems } from '../api.js';
 import type { Fields } from '../fields.js';
 import { entryId, type ShownNames } from '../shown-names.js';
-import { type Cause, problemOf, tried, unreadProblem } from './cause.js';
+import { type Cause, problemOf, tried, unreadProblem } from '../problem.js';
 import type { Ends } from './rate-changes.js';
 
 /** The number of entries per page. */

@@ -6,11 +6,10 @@ import type { RatePatch } from '../../app/overrides/override.js';
 import type { Overrides } from '../../app/overrides/overrides.js';
 import type { CandidateInfo, Changed, LimitTotals, RateInfo, Rates } from '../api.js';
 import { type Fields } from '../fields.js';
-import { wrongFields } from '../problem.js';
+import { type Cause, problemOf, tried, unreadProblem, wrongFields } from '../problem.js';
 import { rateText } from '../../nest/explain/format.js';
 import type { CatalogEntry, LimitCatalog } from '../limit-catalog.js';
 import type { ShownNames } from '../shown-names.js';
-import { type Cause, problemOf, tried, unreadProblem } from './cause.js';
 
 /** Shows and changes rates, modes and candidates. */
 export class RateChanges {

@@ -3,9 +3,8 @@ import type { LimiterService } from '../../nest/limiter.service.js';
 import type { RecordedChange } from '../../app/overrides/override.js';
 import type { Overrides } from '../../app/overrides/overrides.js';
 import type { Changed, RollbackPreview } from '../api.js';
-import { ConsoleProblem } from '../problem.js';
+import { type Cause, ConsoleProblem, problemOf, tried } from '../problem.js';
 import type { ChangeLog } from './change-log.js';
-import { type Cause, problemOf, tried } from './cause.js';
 
 /** As many changes as are kept. */
 const MOST_READ = 1000;

@@ -17,14 +17,12 @@ import {
 } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { SkipRateLimit } from '../../nest/decorators.js';
-import { actorOf, type Cause } from '../changes/cause.js';
+import { actorOf, type Cause, ConsoleProblem } from '../problem.js';
 import { CONSOLE_ROUTES, type ConsoleGuard, type ReadRoutes } from '../console-options.js';
 import { Fields } from '../fields.js';
-import { ConsoleProblem } from '../problem.js';
 import { RateLimitConsole } from '../rate-limit-console.js';
 import { ActGuard, ChangeGuard, ConsoleRequestGuard, ReadOnlyGuard, Roles } from './guards.js';
-import { type ConsoleRequest, contextOf, Exchange } from './exchange.js';
-import { OPEN, type Route, type RouteRole } from './route.js';
+import { type ConsoleRequest, contextOf, Exchange, OPEN, type Route, type RouteRole } from './route.js';
 import { ROUTES } from './routes.js';
 
 /** Marks controllers for `@nestjs/swagger` that are not part of the app's API. */

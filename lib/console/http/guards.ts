@@ -12,9 +12,8 @@ import { LimiterService } from '../../nest/limiter.service.js';
 import { DeniedAddresses } from '../../nest/request/denied-addresses.js';
 import { headerOf } from '../../app/transports/request-reader.js';
 import { CONSOLE_HEADER } from '../api.js';
-import { CONSOLE_LIMIT, tooMany } from '../console-limit.js';
-import { clientOf, type ConsoleRequest, keepContext } from './exchange.js';
-import { OPEN } from './route.js';
+import { CONSOLE_LIMIT, tooMany } from '../limit-catalog.js';
+import { clientOf, type ConsoleRequest, keepContext, OPEN } from './route.js';
 
 /** Checks each request before the app's own guards: rejects clients that send too many requests, and pages of other sites. */
 @Injectable()

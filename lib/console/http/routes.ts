@@ -5,11 +5,10 @@ import { LIMIT_MODES } from '../../engine/limits/limit-settings.js';
 import { plural } from '../../engine/util/figures.js';
 import type { DeviationKind, Range } from '../api.js';
 import { RANGES } from '../views/overviews.js';
-import { clientOf, SECURITY_HEADERS } from './exchange.js';
-import { serveAsset, servePage } from './page.js';
 import {
   type Answer,
   type Call,
+  clientOf,
   cursorOf,
   declaredLimit,
   endsOf,
@@ -17,9 +16,11 @@ import {
   ofLimit,
   post,
   type Route,
+  SECURITY_HEADERS,
   shownLimit,
   view,
 } from './route.js';
+import { serveAsset, servePage } from './page.js';
 
 const [ask, act, change] = [post('view'), post('act'), post('change')];
 const RANGE_NAMES = Object.keys(RANGES) as Range[];

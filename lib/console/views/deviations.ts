@@ -5,14 +5,13 @@ import type { LimiterService } from '../../nest/limiter.service.js';
 import { hashOf } from '../../storage/telemetry/decision-event.js';
 import { reasonOf } from '../../engine/errors/reasons.js';
 import type { BlockDeviation, Deviation, DeviationKind, Deviations, LimitState, ListDeviation } from '../api.js';
-import { unreadProblem } from '../changes/cause.js';
+import { unreadProblem } from '../problem.js';
 import { type ConsoleLog, type LoggedChange, valuesText } from '../changes/change-log.js';
 import { allEntries } from '../changes/list-changes.js';
 import type { LimitCatalog } from '../limit-catalog.js';
-import type { ShownNames } from '../shown-names.js';
+import { hasPart, type ShownNames } from '../shown-names.js';
 import type { ConsoleRedis } from '../telemetry/console-redis.js';
 import { forgetting, type Note, type Noted, type NotedKeys, readNoted } from '../telemetry/noted-keys.js';
-import { hasPart } from './has-part.js';
 import type { Lookups } from './lookups.js';
 
 /** The number of entries per page. */

@@ -9,7 +9,7 @@ import {
   MOST_INSTANCES,
   timeOf,
 } from '../telemetry/console-redis.js';
-import { readInstance } from '../telemetry/report.js';
+import { readInstance } from '../telemetry/reporter.js';
 import type { Recorder } from '../telemetry/recorder.js';
 
 /** The number of values to request per call. Requests of the app run between calls. */

@@ -119,50 +119,58 @@ const MOST = 1_000_000;
 const counted = whole(1, MOST);
 
 const SHARES = {
-  sheddable: { kind: fraction, text: "The share that requests of priority 'sheddable' may take.", usual: '0.6' },
-  default: { kind: fraction, text: "The share that all others but 'critical' ones may take.", usual: '0.9' },
+  sheddable: {
+    kind: fraction,
+    text: "The share of the limit that requests of priority 'sheddable' may use.",
+    usual: '0.6',
+  },
+  default: {
+    kind: fraction,
+    text: "The share of the limit that requests of priority 'default' may use.",
+    usual: '0.9',
+  },
 } as const satisfies OptionRows;
 
 export const adaptiveOptions = {
-  min: { kind: counted, text: 'Units that are let in at least.', usual: '2' },
-  max: { kind: counted, text: 'Units that are let in at most.', usual: '1000' },
-  initial: { kind: counted, text: 'The limit before anything is learnt.', usual: '20' },
+  min: { kind: counted, text: 'The minimum of the limit.', usual: '2' },
+  max: { kind: counted, text: 'The maximum of the limit.', usual: '1000' },
+  initial: { kind: counted, text: 'The limit before anything is learned.', usual: '20' },
   tolerance: {
     kind: number('a number > 1 and <= 10', { exclusiveMinimum: 1, maximum: 10 }),
-    text: 'How many times as long as without load requests may take before the limit falls.',
+    text: 'The limit falls if requests take more than this multiple of the latency without load.',
     default: 1.5,
   },
   smoothing: {
     kind: fraction,
-    text: 'The part of the way to a lower limit that is gone in a window.',
+    text: 'The part of a decrease that one window applies.',
     default: 0.5,
   },
-  window: { kind: time, text: 'How often the limit is looked at.', default: '500ms' },
+  window: { kind: time, text: 'How often the limit is adjusted.', default: '500ms' },
   probeEvery: {
     kind: time,
-    text: 'How long the latency without load is believed under load.',
+    text: 'How long the latency without load stays valid under load.',
     default: '30s',
     isLong: true,
   },
   ttl: { kind: time, text: 'How long a request counts as in flight.', default: '10s', isLong: true },
   eventLoopDelay: {
     kind: time,
-    text: 'The limit does not grow while the event loop is late by more.',
+    text: 'The limit does not grow while the event loop lags by more than this.',
     default: '100ms',
   },
   cpu: {
     kind: fraction,
-    text: 'The limit does not grow while the process uses more of its processors.',
+    text: 'The limit does not grow while the process uses more than this share of its processors.',
     default: 0.9,
   },
   shares: {
     kind: object('{ sheddable, default } of numbers > 0 and <= 1, such as { sheddable: 0.6, default: 0.9 }', SHARES, {
       mayBeEmpty: true,
     }),
-    text: 'The shares of the limit that sheddable and default requests may take.',
+    text: 'The shares of the limit that sheddable and default requests may use.',
     usual: '0.6 and 0.9',
   },
-  status: { kind: whole(400, 599), text: 'The HTTP status of its refusals.', default: 503 },
+  status: { kind: whole(400, 599), text: 'The HTTP status of its rejections.', default: 503 },
 } as const satisfies OptionRows;
 
 /** Reads the options. Throws `RateLimitConfigError`. */

@@ -33,7 +33,7 @@ export const anchorOption = {
     isValid: (value) => readAnchor(value, 'UTC') !== undefined,
     schema: { anyOf: [{ type: 'number' }, { type: 'string', pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}(T.+)?$' }] },
   }),
-  text: "Where windows begin, such as '2026-01-31': an ISO 8601 date, or milliseconds.",
+  text: "The date at which windows begin, such as '2026-01-31': an ISO 8601 date, or milliseconds.",
   usual: "as the calendar's own",
 } as const satisfies OptionRow;
 

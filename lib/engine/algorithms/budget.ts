@@ -31,7 +31,7 @@ export type BudgetOptions = {
 const { prefetch: _, borrowing: _borrowing, beyond: _beyond, following: _following, ...counted } = calendarWindow;
 
 const options = {
-  limit: { kind: whole(), text: 'Units that may be spent a period.', required: true },
+  limit: { kind: whole(), text: 'The number of units that may be spent per period.', required: true },
   ...calendarOptions,
   hold: { ...calendarOptions.hold, default: '5m' },
 } as const;

@@ -100,7 +100,7 @@ export const calendarOptions = {
   anchor: anchorOption,
   retain: {
     kind: time,
-    text: "How long a finished window can still be read, such as '7d'.",
+    text: "How long finished windows can be read, such as '7d'.",
     usual: 'not at all',
     isLong: true,
   },

@@ -4,7 +4,7 @@ import type { Duration } from '../options/values.js';
 
 /** The rate options of most algorithms. */
 export const rateOptions = {
-  rate: { kind: whole(), text: 'Units that are allowed an interval or a period.', required: true },
+  rate: { kind: whole(), text: 'The number of units that are allowed per interval or period.', required: true },
   interval: {
     kind: time,
     text: "The interval of the rate: milliseconds or a duration such as '10s', at most 1 year.",
@@ -16,7 +16,7 @@ export const rateOptions = {
 /** The rate options of algorithms that allow bursts. */
 export const burstOptions = {
   ...rateOptions,
-  burst: { kind: whole(), text: 'Units that may come at once.', usual: 'the rate' },
+  burst: { kind: whole(), text: 'The maximum burst: units that may be used at once.', usual: 'the rate' },
 } as const satisfies OptionRows;
 
 /** The possible effects on held units when their hold lapses. */
@@ -47,7 +47,7 @@ export interface HoldOptions {
 export const holdOptions = {
   hold: {
     kind: time,
-    text: "How long reserved units are held that nobody settles, such as '5m'.",
+    text: "How long unsettled units stay reserved, such as '5m'.",
     usual: "'5m' of a budget, else no reservations",
     isLong: true,
     // A block resets the counter, including held units. Units that were taken for several requests belong to none of them.
@@ -55,7 +55,7 @@ export const holdOptions = {
   },
   onLapse: {
     kind: words(LAPSES),
-    text: "What becomes of held units then: 'charge' or 'release'.",
+    text: "What happens when a hold expires: 'charge' keeps its units charged, 'release' returns them.",
     default: 'charge',
     needs: { hold: "the time after which held units lapse, such as '5m'" },
   },

@@ -49,10 +49,10 @@ export interface ConcurrencyState extends State {
 const MOST = 256;
 
 const options = {
-  limit: { kind: whole(), text: 'Units that may be held at the same time.', required: true },
+  limit: { kind: whole(), text: 'The number of units that may be held at the same time.', required: true },
   ttl: {
     kind: time,
-    text: "How long units are held that nobody releases: milliseconds or a duration such as '1m', at most 1 year.",
+    text: "How long unreleased units are held: milliseconds or a duration such as '1m', at most 1 year.",
     required: true,
     isLong: true,
   },

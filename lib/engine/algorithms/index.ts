@@ -60,5 +60,5 @@ export const algorithms = new AlgorithmRegistry(list as readonly unknown[] as re
 /** The algorithm of a limit, or of a candidate. */
 export const algoOption: OptionRow = {
   kind: words(algorithms.names),
-  text: 'The algorithm. A limit that code defines needs none, and a candidate has that of its limit.',
+  text: 'The algorithm. Omit it for a limit that is defined in code, and for a candidate.',
 };

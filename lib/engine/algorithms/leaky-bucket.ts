@@ -69,7 +69,7 @@ const options = {
   ...rateOptions,
   queue: {
     kind: whole(0, Number.MAX_SAFE_INTEGER - 1),
-    text: 'Units that may wait, besides the one that leaves at once.',
+    text: 'The number of units that may wait, in addition to the one that leaves immediately.',
     usual: 'the rate',
   },
 } as const;

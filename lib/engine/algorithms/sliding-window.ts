@@ -54,7 +54,7 @@ const MOST_SLICES = 1000;
 
 const options = {
   ...rateOptions,
-  slices: { kind: whole(1, MOST_SLICES), text: 'Into how many slices the window is cut.', default: 10 },
+  slices: { kind: whole(1, MOST_SLICES), text: 'The number of slices of the window.', default: 10 },
   ...holdOptions,
 } as const;
 

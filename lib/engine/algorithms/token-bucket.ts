@@ -48,7 +48,7 @@ const options = {
   ...burstOptions,
   refill: {
     kind: words(['greedy', 'intervally']),
-    text: "How tokens flow in: 'greedy', evenly, or 'intervally', all at once.",
+    text: "How tokens are refilled: 'greedy' evenly, 'intervally' all at once.",
     default: 'greedy',
   },
 } as const;

@@ -9,6 +9,11 @@ export function printable(text: string, most = 60): string {
   return short.replaceAll(UNPRINTABLE, escaped);
 }
 
+/** Lines of a program's output, safe for a terminal. */
+export function printableLines(lines: readonly string[]): string {
+  return lines.map((line) => `${printable(line, Infinity)}\n`).join('');
+}
+
 /** JSON with all characters escaped that a terminal interprets. It parses to the same value. */
 export function printableJson(value: unknown): string {
   return JSON.stringify(value, undefined, 2).replaceAll(UNPRINTABLE, (character) =>

@@ -1,12 +1,10 @@
-import { RateLimitConfigError, RateLimitArgumentError } from '../../engine/errors/errors.js';
-import { logger } from '../../engine/errors/logger.js';
-import { aiMessages } from '../../engine/errors/messages/ai.js';
 import { RateLimitExceededException } from '../../app/http/rate-limit.exceptions.js';
 import type { ReservedCheck } from '../../app/limiter/reservation.js';
+import { RateLimitArgumentError, RateLimitConfigError } from '../../engine/errors/errors.js';
+import { logger } from '../../engine/errors/logger.js';
+import { aiMessages } from '../../engine/errors/messages/ai.js';
 import type { LimiterService } from '../../nest/limiter.service.js';
-import { countedStream } from './counted-stream.js';
 import type { LimitedModelMiddleware, ModelCall, TokenUsage, UsedTokens } from './model-types.js';
-import { usedTokens, withTotal } from './usage.js';
 
 /**
  * The maximum number of tokens that a call can use. A token is at least one byte, so a prompt has at most as many tokens as its JSON has
@@ -197,4 +195,99 @@ function checkOptions(limiters: unknown, options: LimitModelOptions): void {
 
 function refuse(message: string): never {
   throw new RateLimitConfigError(message);
+}
+
+/** A part of a model's stream. Only the fields used here. */
+interface StreamPart {
+  readonly type?: string;
+  readonly id?: unknown;
+  readonly delta?: unknown;
+  readonly toolCallId?: unknown;
+  readonly input?: unknown;
+  readonly usage?: unknown;
+}
+
+/**
+ * Passes the parts of a model's stream on, and settles its call once: by the usage in its last part, before passing that part on. If the
+ * stream fails, ends without such a part, is aborted or cancelled, it settles by the reserved input and the bytes that the model has sent
+ * so far.
+ */
+function countedStream(
+  stream: ReadableStream<unknown>,
+  reserved: TokenUsage,
+  signal: AbortSignal | undefined,
+  settle: (used: UsedTokens) => Promise<void>,
+): ReadableStream<unknown> {
+  const reader = stream.getReader();
+  let sentBytes = 0;
+  /** The tool calls whose input came as deltas. */
+  const streamed = new Set<unknown>();
+  let settled: Promise<void> | undefined;
+  const end = (used: UsedTokens) => {
+    signal?.removeEventListener('abort', onAbort);
+    return (settled ??= settle(used));
+  };
+  const endEarly = () =>
+    end(withTotal({ inputTokens: reserved.inputTokens, outputTokens: Math.min(sentBytes, reserved.outputTokens) }));
+  const onAbort = () => void endEarly();
+  signal?.addEventListener('abort', onAbort);
+  return new ReadableStream<unknown>(
+    {
+      async pull(controller) {
+        try {
+          const { done, value } = await reader.read();
+          if (done) {
+            await endEarly();
+            controller.close();
+            return;
+          }
+          const { type, id, delta, toolCallId, input, usage } = (value ?? {}) as StreamPart;
+          // Texts, reasoning and, from most models, tool inputs arrive as deltas.
+          if (typeof delta === 'string') {
+            sentBytes += Buffer.byteLength(delta);
+            if (type === 'tool-input-delta') streamed.add(id);
+          }
+          if (type === 'tool-call' && typeof input === 'string' && !streamed.has(toolCallId)) {
+            sentBytes += Buffer.byteLength(input);
+          }
+          if (type === 'finish') await end(usedTokens(usage, reserved));
+          controller.enqueue(value);
+        } catch (error) {
+          await endEarly();
+          controller.error(error);
+        }
+      },
+      async cancel(reason) {
+        await Promise.all([endEarly(), reader.cancel(reason)]);
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}
+
+/** Tokens as AI SDK 5 reports them; since version 6 with a `total` of each kind. */
+interface ReportedUsage {
+  readonly inputTokens?: number | { readonly total?: number };
+  readonly outputTokens?: number | { readonly total?: number };
+  readonly totalTokens?: number;
+}
+
+/** Reads the usage that a model reports. Values that it doesn't report are taken from the reservation. */
+function usedTokens(reported: unknown, reserved: TokenUsage): UsedTokens {
+  const { inputTokens, outputTokens, totalTokens } = (reported ?? {}) as ReportedUsage;
+  const used = withTotal({
+    inputTokens: countOf(inputTokens) ?? reserved.inputTokens,
+    outputTokens: countOf(outputTokens) ?? reserved.outputTokens,
+  });
+  return { ...used, totalTokens: Math.max(used.totalTokens, countOf(totalTokens) ?? 0) };
+}
+
+function withTotal({ inputTokens, outputTokens }: TokenUsage): UsedTokens {
+  return { inputTokens, outputTokens, totalTokens: inputTokens + outputTokens };
+}
+
+function countOf(reported: unknown): number | undefined {
+  const count: unknown =
+    typeof reported === 'object' && reported !== null ? (reported as { total?: unknown }).total : reported;
+  return typeof count === 'number' && Number.isFinite(count) && count >= 0 ? Math.ceil(count) : undefined;
 }

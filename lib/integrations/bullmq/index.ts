@@ -2,7 +2,7 @@
  * Limits BullMQ jobs, for example per tenant.
  * @module nestjs-sluice/bullmq
  */
-export { JobRateLimit, jobLimitsOf } from './job-rate-limit.decorator.js';
+export { JobRateLimit, jobLimitsOf, rateLimited } from './limited-processors.js';
 export type { JobLimitOptions, JobLimitsOption, RateLimitedOptions } from './job-limit-options.js';
 export type {
   AnyJob,
@@ -13,4 +13,3 @@ export type {
   LimitedJobOptions,
   LimitedProcessor,
 } from './job-types.js';
-export { rateLimited } from './rate-limited.js';

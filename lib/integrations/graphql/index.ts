@@ -4,5 +4,5 @@
  */
 export { type ApolloListener, RateLimitApolloPlugin } from './apollo.plugin.js';
 export type { QueryCostOptions, RateLimitGraphqlOptions, WeighedField } from './cost/cost-options.js';
-export type { CostReport, ThrottleStatus } from './cost/cost-report.js';
+export type { CostReport, ThrottleStatus } from './cost/query-costs.js';
 export { type RateLimitGraphqlAsyncOptions, RateLimitGraphqlModule } from './rate-limit-graphql.module.js';

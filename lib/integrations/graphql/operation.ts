@@ -1,7 +1,6 @@
 import type { CallRun } from '../../nest/request/call-run.js';
 import type { LimitedRequest } from '../../nest/request/limited-request.js';
-import type { RequestedCost } from './cost/query-costs.js';
-import type { CostReport } from './cost/cost-report.js';
+import type { CostReport, RequestedCost } from './cost/query-costs.js';
 import type { OperationSource } from './operation-source.js';
 
 /** The property of a context that holds its operations. It is neither copied nor displayed with it. */

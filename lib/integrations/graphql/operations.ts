@@ -19,13 +19,11 @@ import { RouteRules } from '../../app/rules/route-rules.js';
 import { callOf } from '../../app/transports/read-request.js';
 import { reasonOf } from '../../engine/errors/reasons.js';
 import type { OperationResult, QueryCosts } from './cost/query-costs.js';
-import { callArguments, infoOf, rootFieldsOf, sourceOf } from './field-calls.js';
+import { callArguments, infoOf, OperationInfo, type ResolvedFields, rootFieldsOf, sourceOf } from './root-fields.js';
 import type { JointCheck } from './joint-check.js';
 import { keepOperation, knownOperation } from './operation.js';
-import { OperationInfo } from './operation-info.js';
 import { Operation } from './operation.js';
 import type { OperationSource } from './operation-source.js';
-import type { ResolvedFields } from './resolved-fields.js';
 
 /** The type names under which Nest's decorators register root fields. */
 const ROOTS = { query: 'Query', mutation: 'Mutation', subscription: 'Subscription' } as const;

@@ -4,6 +4,7 @@ import {
   type ExecutionContext,
   type FactoryProvider,
   Inject,
+  Injectable,
   Module,
   type ModuleMetadata,
   type NestInterceptor,
@@ -15,29 +16,50 @@ import {
 import { ApplicationConfig, HttpAdapterHost, ModuleRef } from '@nestjs/core';
 import type { Observable } from 'rxjs';
 import { RATE_LIMIT_STORE } from '../../app/config/tokens.js';
+import { GuardCheck } from '../../app/rules/guard-check.js';
+import { HandlerClasses } from '../../app/rules/handler-classes.js';
+import { LimitRegistry } from '../../app/rules/limit-registry.js';
+import { RouteRulesRegistry } from '../../app/rules/route-rules-registry.js';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
-import { missingModule } from '../../nest/copies.js';
 import { moduleLogger } from '../../engine/errors/logger.js';
 import { graphqlMessages } from '../../engine/errors/messages/graphql.js';
+import type { Awaitable } from '../../engine/util/awaitable.js';
+import { missingModule } from '../../nest/copies.js';
+import { addProvider } from '../../nest/rate-limit.module.js';
 import { Answers } from '../../nest/request/answers.js';
 import { Completions } from '../../nest/request/completions.js';
 import { DeniedAddresses } from '../../nest/request/denied-addresses.js';
 import { RequestCheck } from '../../nest/request/request-check.js';
 import { RequestLimiter } from '../../nest/request/request-limiter.js';
 import { Transports } from '../../nest/request/transports.js';
-import { GuardCheck } from '../../app/rules/guard-check.js';
-import { HandlerClasses } from '../../app/rules/handler-classes.js';
-import { LimitRegistry } from '../../app/rules/limit-registry.js';
-import { RouteRulesRegistry } from '../../app/rules/route-rules-registry.js';
 import type { Store } from '../../storage/stores/store.js';
 import { RateLimitApolloPlugin } from './apollo.plugin.js';
 import { type QueryCostSettings, type RateLimitGraphqlOptions, readGraphqlOptions } from './cost/cost-options.js';
 import { QueryCosts } from './cost/query-costs.js';
-import { FieldLimiter } from './field-limiter.js';
 import { JointCheck } from './joint-check.js';
 import { hookIntoMercurius } from './mercurius.hooks.js';
 import { Operations, type OperationServices } from './operations.js';
-import { ResolvedFields } from './resolved-fields.js';
+import { ResolvedFields } from './root-fields.js';
+
+/** Lets the fields of an operation wait until the whole operation is decided. Other calls are limited as without GraphQL. */
+@Injectable()
+class FieldLimiter extends RequestLimiter {
+  /** Decides operations, once an app has started that imports the module. */
+  operations: Operations | undefined;
+
+  override beforeGuards(context: ExecutionContext): Awaitable<true> {
+    const decided = this.operations?.beforeGuards(context);
+    return decided === undefined ? super.beforeGuards(context) : decided.then(() => super.beforeGuards(context));
+  }
+
+  override afterGuards(context: ExecutionContext): Awaitable<true> {
+    const decided = this.operations?.afterGuards(context);
+    return decided === undefined ? super.afterGuards(context) : decided.then(() => super.afterGuards(context));
+  }
+}
+
+// The guard gets it in place of its own.
+addProvider({ provide: RequestLimiter, useClass: FieldLimiter });
 
 const FOR_ROOT = 'RateLimitGraphqlModule.forRoot';
 const GRAPHQL_SETTINGS = Symbol('nestjs-sluice:graphql');

@@ -2,5 +2,4 @@
  * Limits MCP calls: their sessions as keys, and Nest's own MCP contexts.
  * @module nestjs-sluice/mcp
  */
-export { bySession } from './by-session.js';
-export { McpReader } from './mcp.reader.js';
+export { bySession, McpReader } from './mcp.reader.js';

@@ -1,8 +1,32 @@
 import type { ExecutionContext, HttpException } from '@nestjs/common';
-import { mcpRefusal } from '../../app/transports/refusal.js';
+import { asMcpContext, mcpRefusal } from '../../app/transports/refusal.js';
 import type { RequestLike, RequestParts, RequestReader } from '../../app/transports/request-reader.js';
 import { asObject } from '../../engine/util/objects.js';
-import { asCallExtra, type CallExtra } from './call-extra.js';
+
+/** The second argument of MCP handlers: the SDK's data about the call, plus whatever frameworks add to it. */
+interface CallExtra {
+  readonly sessionId?: unknown;
+  /** The framework's request, which has the address. */
+  readonly request?: unknown;
+  readonly rawRequest?: unknown;
+  readonly req?: unknown;
+  /** The SDK's copy of the request. */
+  readonly requestInfo?: { readonly headers?: RequestLike['headers'] };
+  readonly authInfo?: { readonly clientId?: unknown; readonly extra?: { readonly user?: unknown } };
+  /** Aborts when the call is cancelled. */
+  readonly signal?: { readonly addEventListener?: unknown };
+}
+
+/**
+ * Returns an argument of a handler if the SDK passed it. The message itself comes from the client, which could put any address, user and
+ * session there; but it can't send a function.
+ */
+function asCallExtra(value: unknown): CallExtra | undefined {
+  const extra = asObject<CallExtra>(value);
+  return typeof asObject<NonNullable<CallExtra['signal']>>(extra?.signal)?.addEventListener === 'function'
+    ? extra
+    : undefined;
+}
 
 /**
  * Reads calls whose `context.getType()` is `'mcp'`, for the option `readers`. Among the arguments of the handler it finds the SDK's data,
@@ -41,4 +65,17 @@ function partsOf(extra: CallExtra | undefined): RequestParts | undefined {
 
 function hasHeaders(request: RequestLike | undefined): boolean {
   return request?.headers !== undefined;
+}
+
+/**
+ * Counts each MCP session separately, as the `key` of limits: `session:<id>`. Without sessions (a stateless server, or stdio), it returns
+ * nothing, and `onMissingKey` applies. Clients can open any number of sessions, so limit these with another key.
+ */
+export function bySession(context: ExecutionContext): string | undefined {
+  const args: readonly unknown[] = context.getArgs();
+  for (const each of args) {
+    const id = (asMcpContext(each)?.getSession() ?? asCallExtra(each))?.sessionId;
+    if (typeof id === 'string' && id !== '') return `session:${id}`;
+  }
+  return undefined;
 }

@@ -26,10 +26,10 @@ export type {
   AxiosOptions,
   AxiosRequest,
   LimitedAxios,
-} from './clients/axios-types.js';
+} from './clients/limited-axios.js';
 export type {
   DispatchedRequest,
   DispatchedResponse,
   DispatcherOptions,
   LimitedDispatcher,
-} from './clients/undici-types.js';
+} from './clients/limited-dispatcher.js';

@@ -1,23 +1,150 @@
+import { Lease } from '../../app/limiter/lease.js';
+import { askOf, type LimitAsk } from '../../app/limiter/limit-checks.js';
+import { settle } from '../../app/limiter/settlement.js';
 import { RateLimitTimeoutError } from '../../app/waiting/waiting-errors.js';
-import { RateLimitStoreError } from '../../engine/errors/errors.js';
-import { messages } from '../../engine/errors/messages/general.js';
-import type { CheckEntry } from '../../engine/limits/counter.js';
-import type { LimitAsk } from '../../app/limiter/limit-checks.js';
+import type { Turn } from '../../app/waiting/turn.js';
+import type { WaitQueues } from '../../app/waiting/wait-queues.js';
 import type { WaitOptions } from '../../app/waiting/waiting-call.js';
-import { type ReadReport, readUpstream } from './headers/read-upstream.js';
+import { RateLimitArgumentError, RateLimitStoreError } from '../../engine/errors/errors.js';
+import { logger, OnceLogger } from '../../engine/errors/logger.js';
+import { messages } from '../../engine/errors/messages/general.js';
+import { outboundMessages } from '../../engine/errors/messages/outbound.js';
 import type { UpstreamResponse } from '../../engine/limit-headers/upstream-report.js';
-import type { OutboundRule } from './learning/learned-rule.js';
-import type { Learner } from './learning/learner.js';
-import { Permit, type PermitStores } from './permit.js';
-import type { OutboundSettings } from './read-options.js';
-import { retryWaitMs, type SentCall } from './retry-wait.js';
+import { assertActual } from '../../engine/limits/arguments.js';
+import type { CheckEntry } from '../../engine/limits/counter.js';
+import { chargeOf, heldOf } from '../../storage/stores/store-decision.js';
+import type { HeldLease, Store } from '../../storage/stores/store.js';
+import { type ReadReport, readUpstream } from './headers/read-upstream.js';
+import type { Flights } from './learning/flights.js';
+import { LearnedRule, type OutboundRule } from './learning/learned-rules.js';
+import { Learner } from './learning/learner.js';
+import type { OutboundSettings } from './outbound-options.js';
+
+const log = new OnceLogger(logger);
+
+/** Limits calls of one kind: checks their limits, and settles their actual cost. It doesn't depend on a client. */
+export class OutboundCaller<Sent, Answer> {
+  private readonly learner: Learner | undefined;
+
+  constructor(
+    readonly rules: readonly OutboundRule[],
+    readonly settings: OutboundSettings<Sent, Answer>,
+    private readonly stores: PermitStores,
+    flights: Flights,
+  ) {
+    const { learn, cost } = settings;
+    const terms = { names: typeof learn === 'boolean' ? undefined : learn, hasCost: cost !== undefined };
+    this.learner = learn === false ? undefined : new Learner(flights, terms, settings.maxLearnedWaitMs);
+  }
+
+  /**
+   * Makes a call that was requested at `since`, a time of the monotonic clock. `copy` creates a copy of the request for each of the app's
+   * functions. Rejects if one of these returns an invalid value.
+   */
+  async call(copy: () => Sent, signal: AbortSignal | undefined, since = performance.now()): Promise<OutboundCall> {
+    const { settings, stores, learner } = this;
+    const asks: LimitAsk<OutboundRule>[] = [];
+    for (const rule of this.rules) asks.push(await this.askOf(rule, copy));
+    const aheadMs = this.priorityOf(copy) * settings.ageingMs;
+    signal?.throwIfAborted();
+    return new OutboundCall(
+      asks,
+      { timeoutMs: settings.timeoutMs, signal, since, aheadMs },
+      { settings, stores, learner },
+    );
+  }
+
+  /**
+   * Settles the actual cost of a call, if the app's function returns one. `copy` creates a copy of the response for each limit. Never
+   * rejects.
+   */
+  async settle(permit: Permit, copy: () => Answer): Promise<void> {
+    if (this.settings.settle === undefined) return;
+    const counted = permit.entries.filter(({ limit }) => limit.algorithm.leases === undefined);
+    await Promise.all(counted.map((entry) => this.settleOne(permit, entry, copy)));
+  }
+
+  private async settleOne(permit: Permit, entry: CheckEntry, copy: () => Answer): Promise<void> {
+    const { settle, location } = this.settings;
+    const { name } = entry.limit;
+    try {
+      const actual = await settle!(copy(), name);
+      if (actual === undefined) return;
+      assertActual(actual);
+      await permit.settle(entry, actual);
+    } catch (error) {
+      // The store reports its own errors.
+      if (!(error instanceof RateLimitStoreError)) log.error(outboundMessages.settleFailed(location, name), error);
+    }
+  }
+
+  private async askOf(rule: OutboundRule, copy: () => Sent): Promise<LimitAsk<OutboundRule>> {
+    const asked = await askOf(rule, this.settings, copy);
+    if (rule instanceof LearnedRule) rule.noteCost(asked.identity, asked.cost);
+    return asked;
+  }
+
+  private priorityOf(copy: () => Sent): number {
+    const { priority, location } = this.settings;
+    const given: unknown = typeof priority === 'function' ? priority(copy()) : priority;
+    if (Number.isFinite(given)) return given as number;
+    throw new RateLimitArgumentError(outboundMessages.wrongPriority(location, given), {
+      code: 'SLUICE_INVALID_RESULT',
+    });
+  }
+}
+
+/** The stores that permits return their units to. */
+interface PermitStores {
+  readonly store: Store;
+  readonly waits: WaitQueues;
+}
+
+/** The units that a call took from its limits. With a permit, the call may be sent. */
+export class Permit {
+  private readonly held: readonly HeldLease[];
+  private readonly lease: Lease;
+
+  constructor(
+    private readonly turn: Turn,
+    private readonly stores: PermitStores,
+  ) {
+    this.held = turn.entries.flatMap((entry, index) => heldOf(entry, turn.decisions[index]!) ?? []);
+    this.lease = new Lease(this.held, stores.store, stores.waits).keepAlive();
+  }
+
+  /** The checks of the call. */
+  get entries(): readonly CheckEntry[] {
+    return this.turn.entries;
+  }
+
+  /** True if it holds units, which must be released. */
+  get holds(): boolean {
+    return this.held.length > 0;
+  }
+
+  /** Releases the units that it holds, once. */
+  release(): Promise<void> {
+    return this.lease.release();
+  }
+
+  /** Charges or refunds the difference to the actual cost of a call; held units are not changed. */
+  async settle(entry: CheckEntry, actual: number): Promise<void> {
+    const { store, waits } = this.stores;
+    const { limit, cost } = entry;
+    const decision = this.turn.decisions[this.entries.indexOf(entry)]!;
+    if (!decision.allowed || limit.off || limit.algorithm.leases !== undefined) return;
+    await settle(store, chargeOf(entry, decision), actual);
+    if (actual < cost) waits.wake(entry);
+  }
+}
 
 /** The minimum time that reading a body may delay a call, in milliseconds, even if calls must not wait for their turn. */
 const LEAST_BODY_MS = 1000;
 const MOST_BODY_MS = 30_000;
 
 /** The settings and services that a call gets from its caller. */
-export interface CallContext {
+interface CallContext {
   readonly settings: Pick<
     OutboundSettings<never, never>,
     'timeoutMs' | 'attempts' | 'parse' | 'maxLearnedWaitMs' | 'readsBody'
@@ -114,4 +241,46 @@ export class OutboundCall {
       throw error;
     }
   }
+}
+
+/** The first wait if the upstream sends none. Each further wait is twice the last. */
+const FIRST_WAIT_MS = 500;
+const LONGEST_WAIT_MS = 30_000;
+/** The share of a wait that is added at random, so that calls don't all come back at once; and the maximum to add. */
+const JITTER = 0.1;
+const MOST_JITTER_MS = 1000;
+const SERVICE_UNAVAILABLE = 503;
+/** With other methods, a second call may repeat an action. */
+const IDEMPOTENT = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'PUT', 'DELETE']);
+
+/** The facts that decide if a call may be sent again. */
+export interface SentCall {
+  readonly method: string;
+  /** True if it has an `Idempotency-Key`. */
+  readonly hasKey: boolean;
+  /** True if its body can be sent again. */
+  readonly canRepeat: boolean;
+}
+
+/**
+ * Returns how long to wait before a call is sent again, in milliseconds, and never less than the upstream requires; `undefined` if it must
+ * not be sent again.
+ *
+ * @param attempt how many times it was sent
+ * @param random from 0 to 1
+ */
+export function retryWaitMs(
+  { method, hasKey, canRepeat }: SentCall,
+  { refused, retryAfterMs }: ReadReport,
+  status: number,
+  attempt: number,
+  random: number,
+): number | undefined {
+  if (!refused || !canRepeat) return undefined;
+  // The upstream may have started to process it.
+  const isUnclear = status === SERVICE_UNAVAILABLE && retryAfterMs === undefined;
+  if (isUnclear && !hasKey && !IDEMPOTENT.has(method.toUpperCase())) return undefined;
+  if (retryAfterMs !== undefined) return retryAfterMs + random * Math.min(JITTER * retryAfterMs, MOST_JITTER_MS);
+  const longest = Math.min(FIRST_WAIT_MS * 2 ** (attempt - 1), LONGEST_WAIT_MS);
+  return longest * (0.5 + random / 2);
 }

@@ -10,16 +10,12 @@ import { LimitRegistry } from '../../app/rules/limit-registry.js';
 import { listedLimits, refuseWrongList } from '../../app/limiter/limit-checks.js';
 import type { Store } from '../../storage/stores/store.js';
 import { Flights } from './learning/flights.js';
-import { LearnedRule, type OutboundRule } from './learning/learned-rule.js';
-import { LearnedRules } from './learning/learned-rules.js';
-import type { AxiosOptions, LimitedAxios } from './clients/axios-types.js';
-import { limitedAxios } from './clients/limited-axios.js';
-import { limitedDispatcher } from './clients/limited-dispatcher.js';
-import type { DispatcherOptions, LimitedDispatcher } from './clients/undici-types.js';
+import { LearnedRule, LearnedRules, type OutboundRule } from './learning/learned-rules.js';
+import { type AxiosOptions, type LimitedAxios, limitedAxios } from './clients/limited-axios.js';
+import { type DispatcherOptions, limitedDispatcher, type LimitedDispatcher } from './clients/limited-dispatcher.js';
 import { limitedFetch } from './clients/limited-fetch.js';
-import { OutboundCaller } from './outbound-caller.js';
-import type { FetchOptions, LearnedLimit, OutboundLimits } from './outbound-options.js';
-import { readOptions } from './read-options.js';
+import { OutboundCaller } from './outbound-call.js';
+import { type FetchOptions, type LearnedLimit, type OutboundLimits, readOptions } from './outbound-options.js';
 
 const log = new OnceLogger(logger);
 

@@ -1,28 +1,28 @@
 import { type IncomingMessage, ServerResponse } from 'node:http';
 import { HttpException, InternalServerErrorException, UnauthorizedException } from '@nestjs/common';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
+import { Lease } from '../../app/limiter/lease.js';
+import type { LimitRegistry } from '../../app/rules/limit-registry.js';
+import type { RuleEntry } from '../../app/rules/resolve/resolve.js';
+import { RouteRules, rulesOfPhase, withAncestors } from '../../app/rules/route-rules.js';
+import type { Rule } from '../../app/rules/rule.js';
+import { type FrameworkAdapter, frameworkAddress, type ReadAddress } from '../../app/transports/framework-address.js';
+import type { RequestReader } from '../../app/transports/request-reader.js';
+import { wsReader } from '../../app/transports/ws.reader.js';
+import type { WaitQueues } from '../../app/waiting/wait-queues.js';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
-import { Attempts, logger } from '../../engine/errors/logger.js';
+import { Attempts, logger, OnceLogger } from '../../engine/errors/logger.js';
 import { askMessages } from '../../engine/errors/messages/calls.js';
 import { socketMessages } from '../../engine/errors/messages/sockets.js';
-import { Lease } from '../../app/limiter/lease.js';
+import { andThen, type Awaitable, isPromise } from '../../engine/util/awaitable.js';
 import type { Answers } from '../../nest/request/answers.js';
 import type { StoreCheck } from '../../nest/request/charges.js';
 import type { DeniedAddresses } from '../../nest/request/denied-addresses.js';
 import { LimitedRequest } from '../../nest/request/limited-request.js';
 import type { PendingCheck, RequestCheck } from '../../nest/request/request-check.js';
 import type { RequestLimiter } from '../../nest/request/request-limiter.js';
-import type { LimitRegistry } from '../../app/rules/limit-registry.js';
-import { RouteRules, rulesOfPhase, withAncestors } from '../../app/rules/route-rules.js';
-import type { RuleEntry } from '../../app/rules/resolve/resolve.js';
-import type { Rule } from '../../app/rules/rule.js';
 import { heldOf } from '../../storage/stores/store-decision.js';
 import type { Store } from '../../storage/stores/store.js';
-import type { RequestReader } from '../../app/transports/request-reader.js';
-import { wsReader } from '../../app/transports/ws.reader.js';
-import { andThen, type Awaitable, isPromise } from '../../engine/util/awaitable.js';
-import type { WaitQueues } from '../../app/waiting/wait-queues.js';
-import type { ReadAddress } from './client-address.js';
 import type { SocketSettings } from './socket-options.js';
 
 /** The services that the checks use. */
@@ -241,4 +241,18 @@ function refuseWrong({ name, settings, limit }: Rule, location: string, isHeld: 
     throw new RateLimitConfigError(socketMessages.held(location, name, algorithm.name), {
       code: 'SLUICE_UNSUPPORTED_LIMIT',
     });
+}
+
+/**
+ * Reads addresses with the framework's own `request.ip`, because the handshake of a WebSocket never reaches the framework. For a framework
+ * other than Express and Fastify, it returns the address of the connection, and logs clients behind a proxy once.
+ */
+export function addressReader(adapter: FrameworkAdapter | undefined): ReadAddress {
+  const read = frameworkAddress(adapter);
+  if (read !== undefined) return read;
+  const log = new OnceLogger(logger);
+  return ({ headers, socket }) => {
+    if (headers['x-forwarded-for'] !== undefined) log.warn(socketMessages.unknownAddresses());
+    return socket.remoteAddress;
+  };
 }

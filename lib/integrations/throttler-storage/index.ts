@@ -3,4 +3,4 @@
  * @module nestjs-sluice/throttler-storage
  */
 export { SluiceThrottlerStorage, type SluiceThrottlerStorageOptions } from './sluice-throttler-storage.js';
-export type { ThrottlerRecord } from './throttler-record.js';
+export type { ThrottlerRecord } from './hits.js';

@@ -14,9 +14,7 @@ import type { Connection } from '../../storage/redis/connection.js';
 import { addressesOf, connectionReason } from '../../storage/redis/errors.js';
 import { Circuits, type StoreReport } from '../../storage/stores/layers/circuits.js';
 import type { RedisStoreOptions } from '../../storage/stores/redis/redis.store.js';
-import { LocalHits } from './local-hits.js';
-import { RedisHits } from './redis-hits.js';
-import type { HitTerms, ThrottlerRecord } from './throttler-record.js';
+import { type HitTerms, LocalHits, RedisHits, type ThrottlerRecord } from './hits.js';
 
 /** The options of `SluiceThrottlerStorage`. */
 export interface SluiceThrottlerStorageOptions {

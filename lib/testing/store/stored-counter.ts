@@ -1,11 +1,13 @@
+import { KEPT_CLASSES } from '../../engine/algorithms/algorithm.js';
 import { Leases } from '../../engine/algorithms/leases.js';
 import { RateLimitStoreError } from '../../engine/errors/errors.js';
 import { ownStoreMessages } from '../../engine/errors/messages/own-store.js';
-import { KEPT_CLASSES } from '../../engine/algorithms/algorithm.js';
-import type { Entry } from '../../storage/stores/memory/limit-counters.js';
+import type { Counter } from '../../engine/limits/counter.js';
+import { type Entry, keyOf } from '../../storage/stores/memory/limit-counters.js';
+import { MemoryStore } from '../../storage/stores/memory/memory.store.js';
 
 /** The stored parts of a counter; times are in microseconds. */
-export type CounterParts = Pick<Entry, 'state' | 'block' | 'estimates' | 'carried' | 'expiresAt'>;
+type CounterParts = Pick<Entry, 'state' | 'block' | 'estimates' | 'carried' | 'expiresAt'>;
 
 /** The version of the format, to distinguish it from those of later releases. */
 const FORMAT = 1;
@@ -56,4 +58,32 @@ function read(_: string, value: unknown): unknown {
   if (typeof value !== 'object' || value === null || !Object.hasOwn(value, TAG)) return value;
   const { [TAG]: tag, of } = value as { readonly [TAG]: string; readonly of?: object };
   return of === undefined ? Number(tag) : Object.assign(new (KEPT_CLASSES.get(tag)!)(), of);
+}
+
+/** Decides about counters that are stored elsewhere: they are loaded, changed, and read again, all in one turn. */
+export class ScratchStore extends MemoryStore {
+  /** Microseconds since the epoch. */
+  private now = 0;
+
+  constructor() {
+    super({ clock: () => this.now, maxKeys: Number.MAX_SAFE_INTEGER, maxBytes: Number.MAX_SAFE_INTEGER });
+  }
+
+  begin(now: number): void {
+    this.now = now;
+  }
+
+  put({ limit, identity }: Counter, parts: CounterParts): void {
+    const entry = this.table.of(limit).make(keyOf(identity));
+    this.table.keep(limit, Object.assign(entry, parts));
+  }
+
+  /** The counter to store; `undefined` if it is empty. */
+  get({ limit, identity }: Counter): Entry | undefined {
+    return this.table.of(limit).get(keyOf(identity));
+  }
+
+  end(): void {
+    this.table.clear();
+  }
 }

@@ -14,8 +14,7 @@ import type {
   Store,
   StoreDecision,
 } from '../../storage/stores/store.js';
-import { ScratchStore } from './scratch-store.js';
-import { partsOf, textOf, unreadable } from './stored-counter.js';
+import { partsOf, ScratchStore, textOf, unreadable } from './stored-counter.js';
 
 /** A value to store under a key. */
 export interface CounterWrite {

@@ -50,7 +50,7 @@ describe('the JSON Schema of policies', () => {
       'storage/features/borrowing/terms',
       'storage/features/candidates/options',
       'storage/features/prefetch/terms',
-      'storage/features/priorities/options',
+      'storage/features/priorities/priorities',
       'storage/features/shares/options',
       'storage/features/usage/usage',
       'app/hooks/decision-hook',

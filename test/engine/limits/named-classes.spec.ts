@@ -95,7 +95,7 @@ describe('a class where only a function can stand', () => {
   });
 
   it('is refused as a message', async () => {
-    const message = 'limits[0].message: expected a string or a function that makes one, received [class Audit]';
+    const message = 'limits[0].message: expected a string or a function that returns one, received [class Audit]';
     await expect(startUp({ limits: [limit({ message: Audit })] })).rejects.toThrow(message);
   });
 });

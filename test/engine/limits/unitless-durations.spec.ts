@@ -8,8 +8,8 @@ import {
   type RateLimitModuleOptions,
 } from '../../../lib/index.js';
 import { runHere } from '../../cli/run-program.js';
-import { readJobOptions } from '../../../lib/integrations/bullmq/read-job-options.js';
-import { readOptions as readOutbound } from '../../../lib/integrations/outbound/read-options.js';
+import { readJobOptions } from '../../../lib/integrations/bullmq/job-limit-options.js';
+import { readOptions as readOutbound } from '../../../lib/integrations/outbound/outbound-options.js';
 import { readLimit } from '../../../lib/cli/limit-spec.js';
 import { asRecord } from '../../../lib/app/overrides/override-record.js';
 import { TestClock } from '../../../lib/testing/index.js';

@@ -13,7 +13,7 @@ import {
 } from '../../../lib/integrations/outbound/index.js';
 import { type LimiterService, RateLimitWaitersError } from '../../../lib/index.js';
 import { readUpstream } from '../../../lib/integrations/outbound/headers/read-upstream.js';
-import { namedHeaders } from '../../../lib/integrations/outbound/clients/named-headers.js';
+import { namedHeaders } from '../../../lib/integrations/outbound/clients/requests-and-responses.js';
 import { createTestingStore, TestClock } from '../../../lib/testing/index.js';
 import { until } from '../../support/time/until.js';
 import { outcomeOf } from '../../support/limits/waiting.js';

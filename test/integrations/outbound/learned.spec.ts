@@ -4,7 +4,7 @@ import type { TestingModule } from '@nestjs/testing';
 import fc from 'fast-check';
 import type { OutboundLimiter, FetchOptions, OutboundLimits } from '../../../lib/integrations/outbound/index.js';
 import { type LimiterService, RateLimitConfigError, RateLimitTimeoutError } from '../../../lib/index.js';
-import { LearnedRule } from '../../../lib/integrations/outbound/learning/learned-rule.js';
+import { LearnedRule } from '../../../lib/integrations/outbound/learning/learned-rules.js';
 import { createTestingStore, TestClock } from '../../../lib/testing/index.js';
 import { propertyRuns } from '../../support/limits/property-runs.js';
 import { ask, compile, freshPrefix } from '../../support/limits/stores.js';

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { TestingModule } from '@nestjs/testing';
 import type { OutboundLimiter, FetchOptions } from '../../../lib/integrations/outbound/index.js';
 import type { LimiterService } from '../../../lib/index.js';
-import { retryWaitMs } from '../../../lib/integrations/outbound/retry-wait.js';
+import { retryWaitMs } from '../../../lib/integrations/outbound/outbound-call.js';
 import { until } from '../../support/time/until.js';
 import { startLimiters, Upstream } from './upstream.js';
 

@@ -2,8 +2,15 @@ import type TS from 'typescript';
 import type { Project } from '../project.js';
 import type { MigrationReport } from '../report.js';
 import type { Source } from '../source.js';
-import { callsOf, convertCall, convertResults } from './calls.js';
-import { definitionOf, FLEXIBLE, type FoundLimiter, limiterOf } from './limiters.js';
+import {
+  callsOf,
+  convertCall,
+  convertResults,
+  definitionOf,
+  FLEXIBLE,
+  type FoundLimiter,
+  limiterOf,
+} from './limiters.js';
 
 /** Converts limiters of `rate-limiter-flexible` that Nest classes create. Returns the files that it examined. */
 export function migrateRateLimiterFlexible(project: Project, report: MigrationReport): readonly Source[] {

@@ -1,5 +1,5 @@
 import type TS from 'typescript';
-import type { Source } from '../source.js';
+import { isIn, type Source } from '../source.js';
 import { constantOf, durationOf, numberOf, quoted } from '../values.js';
 
 export const FLEXIBLE = /^rate-limiter-flexible$/;
@@ -51,7 +51,7 @@ export function limiterOf(source: Source, node: TS.NewExpression, imported: stri
     return OTHERS[imported] ?? "it has no counterpart: implement a Store, and give it to the module's option 'store'";
   }
   const { parent } = node;
-  const owner = classOf(source, node);
+  const owner = ts.findAncestor(node, ts.isClassDeclaration);
   const place =
     ts.isPropertyDeclaration(parent) && parent.initializer === node
       ? { property: source.nameOf(parent.name), assignment: undefined }
@@ -78,13 +78,6 @@ export function limiterOf(source: Source, node: TS.NewExpression, imported: stri
   };
 }
 
-function classOf(source: Source, node: TS.Node): TS.ClassDeclaration | undefined {
-  for (let at: TS.Node | undefined = node; at !== undefined; at = at.parent) {
-    if (source.ts.isClassDeclaration(at)) return at;
-  }
-  return undefined;
-}
-
 /** The property of `this` that an assignment at the top level of a constructor sets. */
 function assigned(source: Source, { left, parent }: TS.BinaryExpression): string | undefined {
   const { ts } = source;
@@ -109,7 +102,7 @@ export function definitionOf(source: Source, node: TS.NewExpression, name: strin
   if (!ts.isObjectLiteralExpression(given)) return undefined;
   const values = new Map<string, TS.Expression>();
   for (const property of given.properties) {
-    const key = property.name === undefined ? undefined : source.nameOf(property.name);
+    const key = source.nameOf(property.name);
     const value = source.valueOf(property);
     if (key === undefined || value === undefined) return undefined;
     values.set(key, value);
@@ -132,4 +125,205 @@ export function definitionOf(source: Source, node: TS.NewExpression, name: strin
   if (block !== undefined && constantOf(source, block) !== 0) entries.push(`blockFor: ${time('blockDuration', block)}`);
   if (more !== '') entries.push(more);
   return `{ ${entries.join(', ')} }`;
+}
+
+/** The methods whose calls are converted. */
+const METHODS: Readonly<Record<string, string>> = {
+  consume: 'consume',
+  get: 'peek',
+  delete: 'reset',
+  penalty: 'penalize',
+  reward: 'refund',
+  block: 'block',
+};
+
+/** The property of a decision that corresponds to one of their results, for rejections and for other results. */
+function fieldOf(name: string, value: string, isRefusal: boolean): string | undefined {
+  switch (name) {
+    case 'msBeforeNext':
+      return isRefusal ? `${value}.retryAfterMs` : `${value}.resetAfterMs`;
+    case 'remainingPoints':
+      return `${value}.remaining`;
+    case 'consumedPoints':
+      return `(${value}.quota - ${value}.remaining)`;
+    default:
+      return undefined;
+  }
+}
+
+/** The calls of a limiter; `undefined` if it is used in any other way. */
+export function callsOf(found: FoundLimiter): TS.CallExpression[] | undefined {
+  const { source, owner, property, assignment } = found;
+  const { ts } = source;
+  const calls: TS.CallExpression[] = [];
+  let isOther = false;
+  source.visit(source.ast, (node) => {
+    if (!ts.isPropertyAccessExpression(node) || node.name.text !== property) return;
+    if (node === assignment?.left) return;
+    const isOwn = node.expression.kind === ts.SyntaxKind.ThisKeyword && isIn(node, owner);
+    if (!isOwn) return;
+    const method = node.parent;
+    const call = method.parent;
+    const isKnown =
+      ts.isPropertyAccessExpression(method) &&
+      method.expression === node &&
+      Object.hasOwn(METHODS, method.name.text) &&
+      ts.isCallExpression(call) &&
+      call.expression === method &&
+      call.arguments.length > 0 &&
+      (method.name.text !== 'block' || isAwaitedStatement(source, call));
+    if (isKnown) calls.push(call);
+    else isOther = true;
+  });
+  return isOther ? undefined : calls;
+}
+
+function isAwaitedStatement(source: Source, call: TS.CallExpression): boolean {
+  const { ts } = source;
+  return (
+    ts.isAwaitExpression(call.parent) && ts.isExpressionStatement(call.parent.parent) && call.arguments.length === 2
+  );
+}
+
+/** Converts a call of a limiter. */
+export function convertCall(source: Source, call: TS.CallExpression): void {
+  const { ts } = source;
+  const method = call.expression as TS.PropertyAccessExpression;
+  const limiter = source.before(method.expression);
+  const [key, amount] = call.arguments.map((argument) => source.now(argument));
+  switch (method.name.text) {
+    case 'consume':
+      if (convertTry(source, call)) return;
+      source.rewrite(
+        call,
+        `${consumeOrThrow(source)}(${[limiter, ...call.arguments.map((one) => source.now(one))].join(', ')})`,
+      );
+      return;
+    case 'block':
+      source.rewrite(
+        call.parent,
+        `await ${limiter}.reset(${key}); await ${limiter}.block(${key}, ${durationOf(source, call.arguments[1]!, 1000)})`,
+      );
+      return;
+    case 'penalty':
+    case 'reward':
+      source.rewrite(call, `${limiter}.${METHODS[method.name.text]}(${key}, ${amount ?? '1'})`);
+      return;
+    default:
+      source.rewrite(method.name, METHODS[method.name.text]!);
+      if (ts.isCallExpression(call) && call.arguments.length > 1)
+        source.remove(call.arguments, new Set(call.arguments.slice(1)));
+  }
+}
+
+/** Functions that now have a constant of that name. */
+const withDecision = new WeakSet<TS.Node>();
+
+/** Converts `try { await consume } catch { … }` to a condition. Returns true if it is simple enough. */
+function convertTry(source: Source, call: TS.CallExpression): boolean {
+  const { ts } = source;
+  const statement = call.parent.parent;
+  const block = statement.parent;
+  if (!ts.isAwaitExpression(call.parent) || !ts.isExpressionStatement(statement) || !ts.isBlock(block)) return false;
+  const attempt = block.parent;
+  if (!ts.isTryStatement(attempt) || attempt.tryBlock !== block || block.statements.length !== 1) return false;
+  const { catchClause, finallyBlock } = attempt;
+  const scope = functionOf(source, attempt);
+  if (catchClause === undefined || finallyBlock !== undefined) return false;
+  if (withDecision.has(scope) || /\bdecision\b/.test(source.before(scope))) return false;
+  const name = catchClause.variableDeclaration?.name;
+  if (name !== undefined) {
+    if (!ts.isIdentifier(name)) return false;
+    const uses = source.usesOf(name.text, catchClause.block);
+    const accesses = uses.map((use) => accessOf(source, use));
+    if (accesses.some((access) => access === undefined || fieldOf(access.name.text, 'decision', true) === undefined))
+      return false;
+    for (const access of accesses) source.rewrite(access!, fieldOf(access!.name.text, 'decision', true)!);
+  }
+  const indent = /[ \t]*$/.exec(source.text.slice(0, attempt.getStart(source.ast)))![0];
+  const text = `const decision = ${source.now(call.parent)};\n${indent}if (!decision.allowed) ${source.now(catchClause.block)}`;
+  withDecision.add(scope);
+  source.rewrite(attempt, text);
+  return true;
+}
+
+/** The access to a property of a value, also through casts. */
+function accessOf(source: Source, use: TS.Node): TS.PropertyAccessExpression | undefined {
+  const { ts } = source;
+  let at = use.parent;
+  while (ts.isAsExpression(at) || ts.isParenthesizedExpression(at) || ts.isNonNullExpression(at)) at = at.parent;
+  return ts.isPropertyAccessExpression(at) ? at : undefined;
+}
+
+function functionOf(source: Source, node: TS.Node): TS.Node {
+  let at = node.parent;
+  while (!source.ts.isFunctionLike(at) && !source.ts.isSourceFile(at)) at = at.parent;
+  return at;
+}
+
+function consumeOrThrow(source: Source): string {
+  source.own('type Limiter');
+  source.helpers.set(
+    'consumeOrThrow',
+    '/** Takes units, or throws the decision that refuses them. */\n' +
+      'async function consumeOrThrow(limiter: Limiter, key: string | number, units?: number) {\n' +
+      '  const decision = await limiter.consume(String(key), units);\n' +
+      '  if (!decision.allowed) throw decision;\n' +
+      '  return decision;\n' +
+      '}',
+  );
+  return 'consumeOrThrow';
+}
+
+/** Converts the reads of results in a file, and the names of their types. */
+export function convertResults(source: Source, results: string | undefined): void {
+  const { ts } = source;
+  source.visit(source.ast, (node) => {
+    if (ts.isPropertyAccessExpression(node)) {
+      const text = fieldOf(node.name.text, source.now(node.expression), isRefusal(source, node));
+      if (text !== undefined && source.edits.keeps(node.name.getStart(source.ast), node.end))
+        source.rewrite(node, text);
+    }
+    if (ts.isBindingElement(node) && ts.isObjectBindingPattern(node.parent)) convertBinding(source, node);
+    if (results === undefined || !ts.isIdentifier(node) || node.text !== results || ts.isImportSpecifier(node.parent))
+      return;
+    if (!source.edits.keeps(node.getStart(source.ast), node.end)) return;
+    const { parent } = node;
+    if (ts.isBinaryExpression(parent) && parent.operatorToken.kind === ts.SyntaxKind.InstanceOfKeyword) {
+      source.own('type Decision');
+      source.helpers.set(
+        'isRefusal',
+        '/** True if an error is a decision that rejects. */\n' +
+          'function isRefusal(error: unknown): error is Decision {\n' +
+          "  return typeof error === 'object' && error !== null && 'retryAfterMs' in error;\n" +
+          '}',
+      );
+      source.rewrite(parent, `isRefusal(${source.now(parent.left)})`);
+    } else {
+      source.rewrite(node, source.own('type Decision'));
+    }
+  });
+}
+
+/** Converts `{ remainingPoints }` of a result. */
+function convertBinding(source: Source, node: TS.BindingElement): void {
+  const name = source.before(node.propertyName ?? node.name);
+  const [, field] = fieldOf(name, '', isRefusal(source, node))?.split('.') ?? [];
+  const bound = source.before(node.name);
+  if (field === undefined) return;
+  if (name === 'consumedPoints') source.rewrite(node, `${bound} /* TODO(nestjs-sluice): quota - remaining */`);
+  else source.rewrite(node, `${field}: ${bound}`);
+}
+
+/** Returns true if a node is inside the handling of rejections. */
+function isRefusal(source: Source, node: TS.Node): boolean {
+  const { ts } = source;
+  for (let at = node.parent; !ts.isSourceFile(at); at = at.parent) {
+    if (ts.isCatchClause(at)) return true;
+    const call = at.parent;
+    if (ts.isFunctionLike(at) && ts.isCallExpression(call) && ts.isPropertyAccessExpression(call.expression)) {
+      if (call.expression.name.text === 'catch') return true;
+    }
+  }
+  return false;
 }

@@ -87,7 +87,7 @@ export class Decorators {
     if (!ts.isObjectLiteralExpression(object)) return this.named(source, object, form);
     const limits: { name: string; text: string }[] = [];
     for (const property of object.properties) {
-      const name = property.name === undefined ? undefined : source.nameOf(property.name);
+      const name = source.nameOf(property.name);
       const value = source.valueOf(property);
       if (name === undefined || value === undefined) return undefined;
       const text = this.limitText(source, value, form(name));
@@ -119,7 +119,7 @@ export class Decorators {
     if (place === undefined || !ts.isObjectLiteralExpression(place.node)) return undefined;
     const limits: { name: string; text: string }[] = [];
     for (const property of place.node.properties) {
-      const name = property.name === undefined ? undefined : place.source.nameOf(property.name);
+      const name = place.source.nameOf(property.name);
       const value = place.source.valueOf(property);
       const inner = value && this.facts.resolve(place.source, value)[0];
       if (name === undefined || inner === undefined || !ts.isObjectLiteralExpression(inner.node)) return undefined;
@@ -136,31 +136,24 @@ export class Decorators {
     const { report, throttlers } = this.facts;
     const [argument] = call.arguments;
     const node = argument && source.bare(argument);
-    const isOff = node?.kind === ts.SyntaxKind.FalseKeyword;
     const skipped: string[] = [];
     const counted: string[] = [];
+    const why = 'what @SkipThrottle gets is known only when the app runs: use the option skip of a limit';
+    const leaveUnread = (): void => report.leave(source, call, why);
     if (node === undefined || node.kind === ts.SyntaxKind.TrueKeyword) skipped.push('default');
-    else if (isOff) counted.push('default');
+    else if (node.kind === ts.SyntaxKind.FalseKeyword) counted.push('default');
     else if (ts.isObjectLiteralExpression(node)) {
       for (const property of node.properties) {
-        const name = property.name === undefined ? undefined : source.nameOf(property.name);
+        const name = source.nameOf(property.name);
         const value = source.valueOf(property)?.kind;
         if (name === undefined || (value !== ts.SyntaxKind.TrueKeyword && value !== ts.SyntaxKind.FalseKeyword)) {
-          report.leave(
-            source,
-            call,
-            'what @SkipThrottle gets is known only when the app runs: use the option skip of a limit',
-          );
+          leaveUnread();
           return;
         }
         (value === ts.SyntaxKind.TrueKeyword ? skipped : counted).push(name);
       }
     } else {
-      report.leave(
-        source,
-        call,
-        'what @SkipThrottle gets is known only when the app runs: use the option skip of a limit',
-      );
+      leaveUnread();
       return;
     }
     const known = skipped.filter((name) => throttlers === undefined || throttlers.has(name));
@@ -222,7 +215,7 @@ export class Decorators {
     if (this.decoratorsOf(source, owner, 'SkipThrottle').length > 0 || skips.length === 0) return;
     const isSkipped = skips.some(({ arguments: [argument] }) => {
       if (argument === undefined || !ts.isObjectLiteralExpression(argument)) return names.has('default');
-      return argument.properties.some((one) => one.name !== undefined && names.has(source.nameOf(one.name) ?? ''));
+      return argument.properties.some((one) => names.has(source.nameOf(one.name) ?? ''));
     });
     if (!isSkipped) return;
     this.facts.report.leave(
@@ -239,8 +232,8 @@ export class Decorators {
   private decoratorsOf(source: Source, node: TS.Node, name: string): TS.CallExpression[] {
     const { ts } = source;
     const local = source.localOf(THROTTLER, name);
-    const decorators = ts.canHaveDecorators(node) ? (ts.getDecorators(node) ?? []) : [];
-    return decorators
+    return source
+      .decoratorsOf(node)
       .map(({ expression }) => expression)
       .filter((one): one is TS.CallExpression => ts.isCallExpression(one) && source.before(one.expression) === local);
   }
@@ -260,7 +253,7 @@ export class Decorators {
 
 /** The names of the options in an object literal; `undefined` if some come from elsewhere. */
 function keysOf(source: Source, object: TS.ObjectLiteralExpression): Set<string> | undefined {
-  const names = object.properties.map((one) => (one.name === undefined ? undefined : source.nameOf(one.name)));
+  const names = object.properties.map((one) => source.nameOf(one.name));
   return names.includes(undefined) ? undefined : new Set(names as string[]);
 }
 

@@ -45,9 +45,7 @@ export class ThrottlerFacts {
     this.sources = [...new Set([...direct, ...byName])];
     this.hasGraphql = project.matching(/@nestjs\/graphql/).length > 0;
     this.calls = this.sources.flatMap((source) => moduleCalls(source));
-    const counted = this.calls.filter(
-      ({ source }) => !/\.(?:e2e-)?spec\.|\.test\.|(?:^|\/)tests?\//.test(source.shown),
-    );
+    const counted = this.calls.filter(({ source }) => !isTest(source));
     this.throttlers = this.readThrottlers(counted.length > 0 ? counted : this.calls);
     this.algo = this.sources.some(({ imported }) => [...imported.values()].some(({ module }) => STORAGES.test(module)))
       ? 'fixed-window'
@@ -104,10 +102,7 @@ export class ThrottlerFacts {
     if (argument === undefined || !ts.isObjectLiteralExpression(argument)) return [undefined];
     const factory = source.property(argument, 'useFactory');
     if (factory !== undefined && ts.isMethodDeclaration(factory)) return [factory];
-    if (factory !== undefined) {
-      const value = source.valueOf(factory);
-      return [value !== undefined && ts.isIdentifier(value) ? value : value];
-    }
+    if (factory !== undefined) return [source.valueOf(factory)];
     const by = source.valueOf(source.property(argument, 'useClass') ?? source.property(argument, 'useExisting'));
     const owner = by === undefined ? undefined : this.factoryMethod(source.before(by));
     return [owner];
@@ -117,7 +112,7 @@ export class ThrottlerFacts {
     for (const source of this.sources) {
       for (const node of source.ast.statements) {
         if (!source.ts.isClassDeclaration(node) || node.name?.text !== name) continue;
-        return node.members.find((member) => member.name && source.before(member.name) === 'createThrottlerOptions');
+        return source.method(node, 'createThrottlerOptions');
       }
     }
     return undefined;
@@ -175,6 +170,11 @@ export class ThrottlerFacts {
     found.set(name, { limit: text('limit', false), ttl: text('ttl', true) });
     return true;
   }
+}
+
+/** Returns true for a test file. */
+export function isTest({ shown }: Source): boolean {
+  return /\.(?:e2e-)?spec\.|\.test\.|(?:^|\/)tests?\//.test(shown);
 }
 
 /** The calls of `ThrottlerModule` in a file. */

@@ -1,7 +1,7 @@
 import type TS from 'typescript';
 import type { Source } from '../source.js';
 import type { ThrottlerFacts } from './facts.js';
-import { requestOf } from './functions.js';
+import { requestOf } from './option-values.js';
 import { type Guard, superCalls } from './guards.js';
 
 /** Converts classes that extend `ThrottlerGuard` to classes that return keys, or removes them. */
@@ -55,10 +55,7 @@ function dropClass(facts: ThrottlerFacts, { name, source, node }: Guard): void {
 
 function toKeyResolver(facts: ThrottlerFacts, { source, node, exempts, isForAll }: Guard): void {
   const { ts } = source;
-  const find = (name: string) =>
-    node.members.find((one) => one.name !== undefined && source.before(one.name) === name) as
-      | TS.MethodDeclaration
-      | undefined;
+  const find = (name: string) => source.method(node, name);
   const clauses = node.heritageClauses ?? [];
   const implemented = clauses.find(({ token }) => token === ts.SyntaxKind.ImplementsKeyword);
   const extended = clauses.find(({ token }) => token === ts.SyntaxKind.ExtendsKeyword)!;
@@ -185,11 +182,7 @@ function rewriteToFalse(source: Source, call: TS.CallExpression): void {
 
 function isInAsync(source: Source, node: TS.Node): boolean {
   const { ts } = source;
-  for (let at: TS.Node | undefined = node.parent; at !== undefined; at = at.parent) {
-    if (ts.isFunctionLike(at))
-      return (
-        ts.canHaveModifiers(at) && ts.getModifiers(at)?.some(({ kind }) => kind === ts.SyntaxKind.AsyncKeyword) === true
-      );
-  }
-  return false;
+  const fn = ts.findAncestor(node.parent, ts.isFunctionLike);
+  const modifiers = fn !== undefined && ts.canHaveModifiers(fn) ? ts.getModifiers(fn) : undefined;
+  return modifiers?.some(({ kind }) => kind === ts.SyntaxKind.AsyncKeyword) === true;
 }

@@ -1,6 +1,6 @@
 import type TS from 'typescript';
-import type { Source } from '../source.js';
-import { THROTTLER, type ThrottlerFacts } from './facts.js';
+import { isIn, type Source } from '../source.js';
+import { isTest, THROTTLER, type ThrottlerFacts } from './facts.js';
 import type { Guard } from './guards.js';
 
 /** A place that names a guard: the provider of a global guard, an entry in a list of providers, or any other. */
@@ -43,8 +43,8 @@ export class GuardUse {
       one.source === source && one.guard?.outcome === 'key' && one.kind === 'bound';
     const { ts } = source;
     const owners = ts.isMethodDeclaration(node) ? [node, node.parent] : [node];
-    const decorators = owners.flatMap((owner) => decoratorsOf(source, owner));
-    return this.references.find((one) => isKey(one) && decorators.some((at) => isWithin(one.node, at)))?.guard;
+    const decorators = owners.flatMap((owner) => source.decoratorsOf(owner));
+    return this.references.find((one) => isKey(one) && decorators.some((at) => isIn(one.node, at)))?.guard;
   }
 
   /** Replaces all guards by `RateLimitGuard`. */
@@ -107,11 +107,9 @@ export class GuardUse {
     const owner = ts.findAncestor(guard, ts.canHaveDecorators);
     if (owner === undefined) return false;
     const { members = [] } = owner as Partial<TS.ClassLikeDeclaration>;
-    const routes = ts.isClassLike(owner)
-      ? members.filter((member) => decoratorsOf(source, member).length > 0)
-      : [owner];
+    const routes = ts.isClassLike(owner) ? members.filter((member) => source.decoratorsOf(member).length > 0) : [owner];
     const onClass = ts.isClassLike(owner) ? owner : owner.parent;
-    const replaces = (node: TS.Node) => decoratorsOf(source, node).some((each) => this.replacesAll(source, each));
+    const replaces = (node: TS.Node) => source.decoratorsOf(node).some((each) => this.replacesAll(source, each));
     return replaces(onClass) || (routes.length > 0 && routes.every(replaces));
   }
 
@@ -126,7 +124,7 @@ export class GuardUse {
     const object = source.bare(first);
     // Up to version 4, `@Throttle` had units and seconds.
     const isUnnamed = second !== undefined || !ts.isObjectLiteralExpression(object);
-    const names = isUnnamed ? ['default'] : object.properties.map((each) => each.name && source.nameOf(each.name));
+    const names = isUnnamed ? ['default'] : object.properties.map((each) => source.nameOf(each.name));
     const { throttlers } = this.facts;
     return throttlers !== undefined && [...throttlers.keys()].every((each) => names.includes(each));
   }
@@ -164,10 +162,6 @@ export class GuardUse {
   }
 }
 
-function decoratorsOf({ ts }: Source, node: TS.Node): readonly TS.Decorator[] {
-  return ts.canHaveDecorators(node) ? (ts.getDecorators(node) ?? []) : [];
-}
-
 /** Returns true if a guard does the same as `ThrottlerGuard`, or as the module does by default. */
 function isPlain(guard: Guard | undefined): boolean {
   return (
@@ -179,16 +173,6 @@ function isPlain(guard: Guard | undefined): boolean {
       guard.body === undefined &&
       !guard.isShared)
   );
-}
-
-/** Returns true for a test file. */
-export function isTest({ shown }: Source): boolean {
-  return /\.(?:e2e-)?spec\.|\.test\.|(?:^|\/)tests?\//.test(shown);
-}
-
-function isWithin(node: TS.Node, declaration: TS.Node): boolean {
-  for (let at: TS.Node | undefined = node; at !== undefined; at = at.parent) if (at === declaration) return true;
-  return false;
 }
 
 function referencesOf(facts: ThrottlerFacts, source: Source): Reference[] {
@@ -206,7 +190,7 @@ function referencesOf(facts: ThrottlerFacts, source: Source): Reference[] {
       if (ts.isExpressionWithTypeArguments(parent) || ts.isClassDeclaration(parent) || ts.isExportSpecifier(parent))
         continue;
       // The code of a guard contains its own name only in log texts.
-      if (guard?.source === source && isWithin(node, guard.node) && !ts.isDecorator(parent.parent)) continue;
+      if (guard?.source === source && isIn(node, guard.node) && !ts.isDecorator(parent.parent)) continue;
       references.push({ source, node, guard, kind: kindOf(source, node) });
     }
   }

@@ -99,10 +99,7 @@ function left(source: Source, node: TS.ClassDeclaration, reason: string): Guard 
 
 function analysed(source: Source, node: TS.ClassDeclaration): Guard {
   const { ts } = source;
-  const member = (name: string) =>
-    node.members.find((one) => one.name !== undefined && source.before(one.name) === name) as
-      | TS.MethodDeclaration
-      | undefined;
+  const member = (name: string) => source.method(node, name);
   const names = node.members.map((one) =>
     ts.isConstructorDeclaration(one) ? 'constructor' : one.name && source.before(one.name),
   );

@@ -1,7 +1,7 @@
 import type TS from 'typescript';
 import type { Project } from '../project.js';
 import type { MigrationReport } from '../report.js';
-import type { Source } from '../source.js';
+import { isIn, type Source } from '../source.js';
 import { HELPERS, helperOf } from '../values.js';
 import { Decorators } from './decorators.js';
 import { STORAGES, THROTTLER, ThrottlerFacts } from './facts.js';
@@ -48,7 +48,7 @@ function convertNames(facts: ThrottlerFacts, source: Source): void {
         (guard) =>
           guard.source === source &&
           isIn(node, guard.node) &&
-          (guard.outcome === 'left' || isInConstructor(source, node)),
+          (guard.outcome === 'left' || ts.findAncestor(node, ts.isConstructorDeclaration) !== undefined),
       );
     for (const node of source.usesOf(local)) {
       if (isGuarded(node)) continue;
@@ -140,15 +140,4 @@ function nameWhole(facts: ThrottlerFacts, source: Source): void {
 /** Returns true if no edit has replaced a node. */
 function isStill(source: Source, node: TS.Node): boolean {
   return source.edits.keeps(node.getStart(source.ast), node.end) && !source.before(node).endsWith('Throttle');
-}
-
-function isInConstructor(source: Source, node: TS.Node): boolean {
-  for (let at = node.parent; !source.ts.isSourceFile(at); at = at.parent) {
-    if (source.ts.isConstructorDeclaration(at)) return true;
-  }
-  return false;
-}
-
-function isIn(node: TS.Node, container: TS.Node): boolean {
-  return node.pos >= container.pos && node.end <= container.end;
 }

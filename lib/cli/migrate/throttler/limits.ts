@@ -2,7 +2,7 @@ import type TS from 'typescript';
 import type { Source } from '../source.js';
 import { constantOf, durationOf, durationText, numberOf, quoted, quoteOf } from '../values.js';
 import type { ThrottlerFacts } from './facts.js';
-import { keyOfTracker, skipOf } from './functions.js';
+import { convertFunctions } from './option-values.js';
 import { sharing } from './guards.js';
 
 /** The form of a limit to write. */
@@ -42,7 +42,7 @@ export function convertLimit(
 ): boolean {
   const { report } = facts;
   const unit = facts.unitOf(source);
-  const names = object.properties.map((one) => (one.name === undefined ? undefined : source.nameOf(one.name)));
+  const names = object.properties.map((one) => source.nameOf(one.name));
   if (names.some((name) => name === undefined || !KNOWN.has(name))) return false;
   const property = (name: string) => source.property(object, name);
   const [limit, ttl] = [source.valueOf(property('limit')), source.valueOf(property('ttl'))];
@@ -77,19 +77,8 @@ export function convertLimit(
   } else {
     source.rewrite(property('blockDuration')!, `blockFor: ${blockFor}`);
   }
-  const [skipIf, agents] = [property('skipIf'), property('ignoreUserAgents')];
-  if (skipIf !== undefined || agents !== undefined) {
-    tail.push(`skip: ${skipOf(source, facts, skipIf, agents)}`);
-    if (skipIf !== undefined) removed.add(skipIf);
-    if (agents !== undefined) removed.add(agents);
-  }
-  const tracker = property('getTracker');
-  if (tracker !== undefined) {
-    tail.push(`key: ${keyOfTracker(source, facts, tracker)}`);
-    removed.add(tracker);
-  } else if (form.key !== undefined) {
-    tail.push(`key: ${form.key}`);
-  }
+  tail.push(...convertFunctions(source, facts, object, removed));
+  if (property('getTracker') === undefined && form.key !== undefined) tail.push(`key: ${form.key}`);
   let { perRoute } = form;
   const generator = property('generateKey');
   if (generator !== undefined) {

@@ -1,12 +1,11 @@
 import type TS from 'typescript';
 import type { Source } from '../source.js';
 import { durationOf, numberOf, quoted } from '../values.js';
-import { THROTTLER, type ThrottlerFacts } from './facts.js';
-import { headersByName, keyOfTracker, messageOf, skipOf } from './functions.js';
+import { isTest, THROTTLER, type ThrottlerFacts } from './facts.js';
+import { convertFunctions, convertStorage, headersByName, messageOf } from './option-values.js';
 import { defaultMessage } from './guards.js';
-import { type GuardUse, isTest } from './guard-use.js';
+import type { GuardUse } from './guard-use.js';
 import { convertLimit, limitOfHelper, sharesKeys } from './limits.js';
-import { convertStorage } from './storage.js';
 import { importOf } from '../imports.js';
 
 /** Converts the setup of `ThrottlerModule`. */
@@ -210,20 +209,9 @@ export class ModuleOptions {
     if (object.properties.some(ts.isSpreadAssignment)) return false;
     const throttlers = property('throttlers');
     const removed = new Set<TS.Node>();
-    const defaults: string[] = [];
+    const defaults = convertFunctions(source, this.facts, object, removed);
     let headers: string | undefined;
     let message: string | undefined;
-    const [skipIf, agents] = [property('skipIf'), property('ignoreUserAgents')];
-    if (skipIf !== undefined || agents !== undefined) {
-      defaults.push(`skip: ${skipOf(source, this.facts, skipIf, agents)}`);
-      if (skipIf !== undefined) removed.add(skipIf);
-      if (agents !== undefined) removed.add(agents);
-    }
-    const tracker = property('getTracker');
-    if (tracker !== undefined) {
-      defaults.push(`key: ${keyOfTracker(source, this.facts, tracker)}`);
-      removed.add(tracker);
-    }
     const generator = property('generateKey');
     if (generator !== undefined) {
       this.isShared = sharesKeys(this.facts, source, generator);

@@ -238,3 +238,31 @@ export function Fold({
     </details>
   );
 }
+
+/** The head of a table: its columns, of which `numbers` are aligned to the right, and a column of buttons whose title is only read out. */
+export function Columns({
+  of,
+  numbers = [],
+  action,
+}: {
+  of: readonly string[];
+  numbers?: readonly string[];
+  action?: string | undefined;
+}): JSX.Element {
+  return (
+    <thead>
+      <tr>
+        {of.map((title) => (
+          <th key={title} scope="col" class={numbers.includes(title) ? 'number' : undefined}>
+            {title}
+          </th>
+        ))}
+        {action !== undefined && (
+          <th scope="col">
+            <span class="hidden-text">{action}</span>
+          </th>
+        )}
+      </tr>
+    </thead>
+  );
+}

@@ -9,7 +9,7 @@ import { hrefOf, useParam } from '../data/route.js';
 import { loadSession, session, type ViewProps } from '../data/session.js';
 import { type Action, ActionDialog } from '../parts/dialog.js';
 import { matches, Pager, usePaged } from '../parts/paged.js';
-import { Badge, Empty, Note, Panel, Select, type Tone, ViewHead, Waiting } from '../parts/small.js';
+import { Badge, Columns, Empty, Note, Panel, Select, type Tone, ViewHead, Waiting } from '../parts/small.js';
 import { sentenceOf, differenceText, KINDS, type Kind } from './change-text.js';
 
 const TONES: Readonly<Record<ChangeInfo['action'], Tone>> = {
@@ -143,17 +143,7 @@ function Log({
   const versions = changes.map(({ version }) => version);
   return (
     <table class="table" aria-labelledby="log">
-      <thead>
-        <tr>
-          <th scope="col">What</th>
-          <th scope="col">When</th>
-          {onRollback && (
-            <th scope="col">
-              <span class="hidden-text">Undo, or roll back</span>
-            </th>
-          )}
-        </tr>
-      </thead>
+      <Columns of={['What', 'When']} action={onRollback && 'Undo, or roll back'} />
       <tbody>
         {changes.map((change, index) => (
           <tr key={`${change.at} ${change.version} ${index}`}>

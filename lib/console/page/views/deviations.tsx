@@ -8,7 +8,7 @@ import { moment, relative, whole } from '../data/format.js';
 import { useParam } from '../data/route.js';
 import { session, type ViewProps } from '../data/session.js';
 import { type Action, ActionDialog } from '../parts/dialog.js';
-import { Badge, Choice, Empty, Note, Panel, Select, ViewHead, Waiting } from '../parts/small.js';
+import { Badge, Choice, Columns, Empty, Note, Panel, Select, ViewHead, Waiting } from '../parts/small.js';
 import { ending } from './deviation-ends.js';
 import { Who } from './quick-actions.js';
 
@@ -200,20 +200,7 @@ function Rows({
   const now = useNow();
   return (
     <table class="table" aria-labelledby="deviations">
-      <thead>
-        <tr>
-          <th scope="col">Who</th>
-          <th scope="col">Limit</th>
-          <th scope="col">What</th>
-          <th scope="col">Until</th>
-          <th scope="col">By</th>
-          {onEnd && (
-            <th scope="col">
-              <span class="hidden-text">End it</span>
-            </th>
-          )}
-        </tr>
-      </thead>
+      <Columns of={['Who', 'Limit', 'What', 'Until', 'By']} action={onEnd && 'End it'} />
       <tbody>
         {entries.map((entry) => {
           const action = onEnd && ending(entry, () => undefined);

@@ -8,7 +8,7 @@ import { identityOf, say, useNow, useStore } from '../data/store.js';
 import { session, type ViewProps } from '../data/session.js';
 import { type Action, ActionDialog } from '../parts/dialog.js';
 import { Icon } from '../parts/icons.js';
-import { Badge, Empty, Note, Panel, ViewHead, Waiting } from '../parts/small.js';
+import { Badge, Columns, Empty, Note, Panel, ViewHead, Waiting } from '../parts/small.js';
 import { expiry } from './key-actions.js';
 
 const SOURCES = { configured: 'by the configuration', policy: 'by the policy', changed: 'here or by code' } as const;
@@ -95,20 +95,7 @@ function Entries({
   const now = useNow();
   return (
     <table class="table" aria-labelledby="entries">
-      <thead>
-        <tr>
-          <th scope="col">Who</th>
-          <th scope="col">List</th>
-          <th scope="col">Limit</th>
-          <th scope="col">Until</th>
-          <th scope="col">Entered</th>
-          {onRemove && (
-            <th scope="col">
-              <span class="hidden-text">Remove</span>
-            </th>
-          )}
-        </tr>
-      </thead>
+      <Columns of={['Who', 'List', 'Limit', 'Until', 'Entered']} action={onRemove && 'Remove'} />
       <tbody>
         {entries.map((entry) => (
           <tr key={entry.id}>

@@ -6,7 +6,7 @@ import { useResource } from '../data/client.js';
 import { hrefOf } from '../data/route.js';
 import { limitNamed, session } from '../data/session.js';
 import { identityOf, useStore } from '../data/store.js';
-import { Badge, Bar, Empty, Note, Panel, Waiting } from '../parts/small.js';
+import { Badge, Bar, Columns, Empty, Note, Panel, Waiting } from '../parts/small.js';
 
 const EVERY_MS = 5_000;
 /** A counter is near its quota from this share on. */
@@ -46,18 +46,7 @@ function TreePanel({ limit }: { limit: LimitInfo }): JSX.Element {
         </Empty>
       ) : (
         <table class="table" aria-labelledby="levels">
-          <thead>
-            <tr>
-              <th scope="col">Level</th>
-              <th scope="col">Used</th>
-              <th scope="col" class="number">
-                Left
-              </th>
-              <th scope="col" class="number">
-                Borrowed
-              </th>
-            </tr>
-          </thead>
+          <Columns of={['Level', 'Used', 'Left', 'Borrowed']} numbers={['Left', 'Borrowed']} />
           <tbody>
             {data.nodes.map((node) => (
               <TreeRow key={node.id} node={node} depth={depths.get(node.id) ?? 0} />
@@ -145,15 +134,7 @@ function TenantsPanel({ limit, share }: { limit: LimitInfo; share: { by: string;
         </Empty>
       ) : (
         <table class="table" aria-labelledby="tenants">
-          <thead>
-            <tr>
-              <th scope="col">Tenant</th>
-              <th scope="col" class="number">
-                Weight
-              </th>
-              <th scope="col">Share used</th>
-            </tr>
-          </thead>
+          <Columns of={['Tenant', 'Weight', 'Share used']} numbers={['Weight']} />
           <tbody>
             {data.counters.flatMap((counter) =>
               counter.tenants.map(({ id, name = id, weight, part, used }) => (

@@ -1,3 +1,4 @@
+import { Columns } from '../parts/small.js';
 import type { JSX } from 'preact';
 import type { HistoryWindow, LimitState } from '../../api.js';
 import { amount, dated, duration, plural, stretch } from '../data/format.js';
@@ -14,14 +15,7 @@ export function UsageTable({ limit, usage, unit }: UsageProps): JSX.Element {
     <details>
       <summary>Charged by days in {usage.timezone}</summary>
       <table class="table" aria-label={`What ${limit} charged by days`}>
-        <thead>
-          <tr>
-            <th scope="col">Day</th>
-            <th scope="col" class="number">
-              Charged
-            </th>
-          </tr>
-        </thead>
+        <Columns of={['Day', 'Charged']} numbers={['Charged']} />
         <tbody>
           {usage.days.toReversed().map(({ day, units }) => (
             <tr key={day}>
@@ -49,20 +43,7 @@ interface Props {
 export function RegionTable({ limit, regions, unit }: Props): JSX.Element {
   return (
     <table class="table" aria-label={`What regions hold of ${limit}`}>
-      <thead>
-        <tr>
-          <th scope="col">Region</th>
-          <th scope="col" class="number">
-            Holds
-          </th>
-          <th scope="col" class="number">
-            As of
-          </th>
-          <th scope="col" class="number">
-            Last call
-          </th>
-        </tr>
-      </thead>
+      <Columns of={['Region', 'Holds', 'As of', 'Last call']} numbers={['Holds', 'As of', 'Last call']} />
       <tbody>
         {regions.map(({ region, held, ageMs, seenMs }) => (
           <tr key={region}>

@@ -14,7 +14,7 @@ import {
 import { sum } from '../data/series.js';
 import { Chart } from '../parts/chart.js';
 import type { ChartLine } from '../parts/chart-options.js';
-import { Badge, Bar, Empty, Panel } from '../parts/small.js';
+import { Badge, Bar, Columns, Empty, Panel } from '../parts/small.js';
 import { useNow } from '../data/store.js';
 
 /** Clocks that differ by more than this are highlighted. */
@@ -44,18 +44,10 @@ export function Instances({
       bare
     >
       <table class="table" aria-labelledby="instances">
-        <thead>
-          <tr>
-            <th scope="col">Instance</th>
-            <th scope="col">Version</th>
-            <th scope="col">Up for</th>
-            <th scope="col" class="number">
-              Clock offset
-            </th>
-            <th scope="col">Circuit</th>
-            <th scope="col">Last seen</th>
-          </tr>
-        </thead>
+        <Columns
+          of={['Instance', 'Version', 'Up for', 'Clock offset', 'Circuit', 'Last seen']}
+          numbers={['Clock offset']}
+        />
         <tbody>
           {[...instances, ...lost].map((instance) => (
             <tr key={instance.id}>

@@ -37,14 +37,14 @@ const part: OptionKind<number> = {
 export const planOptions = {
   rollover: {
     kind: part,
-    text: 'The share of what is left of a window that moves into the next one, once.',
+    text: "The share of a window's unused units that rolls over into the next window, once.",
     usual: 'none',
     // A block resets the counter, including credits.
     excludes: ['blockFor'],
   },
   credits: {
     kind: { expected: 'true', isValid: (value) => value === true, schema: { const: true } },
-    text: 'Takes prepaid units once a window is used up.',
+    text: 'Uses prepaid units once a window is used up.',
     usual: 'there are none',
     needsName: true,
     // A second version would have its own credits, which nobody adds.

@@ -43,7 +43,7 @@ export type WarmingBucketOptions =
 const LEAST = 0.001;
 
 export const rampOptions = {
-  for: { kind: time, text: 'How long it takes to warm up, and to cool.', required: true, isLong: true },
+  for: { kind: time, text: 'How long it takes to warm up, and to cool down.', required: true, isLong: true },
   from: {
     kind: number(`a number >= ${LEAST} and < 1`, { minimum: LEAST, exclusiveMaximum: 1 }),
     text: 'The share of its rate that a cold limit allows.',
@@ -54,7 +54,7 @@ export const rampOptions = {
 export const warmUpOptions = {
   warmUp: {
     kind: object("{ for, from } such as { for: '5m', from: 0.3 }", rampOptions),
-    text: 'Lets a cold limit allow a share of its rate, which rises to all of it while it is used.',
+    text: 'Lets a cold limit allow only a share of its rate, which rises to the full rate with use.',
     excludes: [{ option: 'refill', value: 'intervally' }],
   },
 } as const satisfies OptionRows;

@@ -4,8 +4,7 @@ import { graphqlMessages } from '../../../engine/errors/messages/graphql.js';
 import { argumentsOf, type OperationSource, rootTypeOf } from '../operation-source.js';
 import { isComposite, type SelectedField, type SelectedType, Selections, TooManySteps } from '../selections.js';
 import { isWeight, type QueryCostSettings } from './cost-options.js';
-import type { FieldTerms, FieldTermsReader } from './field-terms.js';
-import { type ErrorTree, hasErrorBelow } from './error-tree.js';
+import { type ErrorTree, type FieldTerms, type FieldTermsReader, hasErrorBelow } from './field-terms.js';
 
 /** The cost of an operation that is too large to be counted. It is more than any limit allows. */
 export const BEYOND_COUNTING = Number.MAX_SAFE_INTEGER;

@@ -1,19 +1,65 @@
 import { RateLimitArgumentError } from '../../../engine/errors/errors.js';
 import { outboundMessages } from '../../../engine/errors/messages/outbound.js';
-import type { OutboundCall } from '../outbound-call.js';
-import type { OutboundCaller } from '../outbound-caller.js';
-import type { Permit } from '../permit.js';
-import type { SentCall } from '../retry-wait.js';
-import { isStream } from './bodies.js';
-import { namedHeaders } from './named-headers.js';
-import type {
-  DispatchController,
-  DispatchedRequest,
-  DispatchedResponse,
-  DispatchHandler,
-  LimitedDispatcher,
-} from './undici-types.js';
-import { WaitingController } from './waiting-controller.js';
+import type { ResponseHeaders } from '../../../engine/limit-headers/upstream-report.js';
+import type { OutboundCall, OutboundCaller, Permit, SentCall } from '../outbound-call.js';
+import type { OutboundOptions } from '../outbound-options.js';
+import { isStream, namedHeaders } from './requests-and-responses.js';
+
+/** A request that undici dispatches, as the app's functions get it. */
+export interface DispatchedRequest {
+  /** The origin of the URL. */
+  readonly origin?: string | URL | undefined;
+  /** The path of the URL, with its query. */
+  readonly path: string;
+  /** The method. */
+  readonly method: string;
+  /** The headers, in any form that undici accepts. */
+  readonly headers?: unknown;
+  /** The body, in any form that undici accepts. */
+  readonly body?: unknown;
+}
+
+/** A response that undici dispatches, as the app's functions get it. */
+export interface DispatchedResponse {
+  /** The HTTP status. */
+  readonly status: number;
+  /** The headers. */
+  readonly headers: ResponseHeaders;
+}
+
+/** How calls of undici are limited. */
+export type DispatcherOptions = OutboundOptions<DispatchedRequest, DispatchedResponse>;
+
+/**
+ * An interceptor of undici, for `compose`.
+ *
+ * @typeParam Dispatch type of the dispatcher's `dispatch` function
+ */
+export type LimitedDispatcher = <Dispatch extends (options: never, handler: never) => boolean>(
+  dispatch: Dispatch,
+) => Dispatch;
+
+/** The events of a request that undici 7 and later report to handlers. */
+interface DispatchHandler {
+  onRequestStart?(controller: DispatchController, context: unknown): void;
+  onRequestUpgrade?(controller: DispatchController, status: number, headers: unknown, socket: unknown): void;
+  onResponseStart?(controller: DispatchController, status: number, headers: unknown, statusMessage?: string): void;
+  onResponseData?(controller: DispatchController, chunk: Uint8Array): void;
+  onResponseEnd?(controller: DispatchController, trailers: unknown): void;
+  onResponseError?(controller: DispatchController, error: Error): void;
+}
+
+/** The controls that undici gives handlers for a request. */
+interface DispatchController {
+  readonly aborted: boolean;
+  readonly paused: boolean;
+  readonly reason: Error | null;
+  rawHeaders?: unknown;
+  rawTrailers?: unknown;
+  abort(reason: Error): void;
+  pause(): void;
+  resume(): void;
+}
 
 type Dispatch = (request: DispatchedRequest, handler: DispatchHandler) => boolean;
 type Caller = OutboundCaller<DispatchedRequest, DispatchedResponse>;
@@ -194,5 +240,59 @@ class LimitedDispatch implements DispatchHandler {
 
   private end(): void {
     void this.permit!.release();
+  }
+}
+
+/** Controls a request while it waits and after it was sent. A handler has one controller for all attempts. */
+class WaitingController implements DispatchController {
+  private readonly abortion = new AbortController();
+  private current: DispatchController | undefined;
+  private isPaused = false;
+
+  /** Aborts when the handler aborts. */
+  get signal(): AbortSignal {
+    return this.abortion.signal;
+  }
+
+  get aborted(): boolean {
+    return this.signal.aborted;
+  }
+
+  get paused(): boolean {
+    return this.current?.paused ?? this.isPaused;
+  }
+
+  get reason(): Error | null {
+    return (this.signal.reason as Error | undefined) ?? null;
+  }
+
+  get rawHeaders(): unknown {
+    return this.current?.rawHeaders;
+  }
+
+  get rawTrailers(): unknown {
+    return this.current?.rawTrailers;
+  }
+
+  /** Switches to the controller of an attempt that was sent. */
+  follow(controller: DispatchController): void {
+    this.current = controller;
+    if (this.aborted) controller.abort(this.reason!);
+    else if (this.isPaused) controller.pause();
+  }
+
+  abort(reason: Error): void {
+    this.abortion.abort(reason);
+    this.current?.abort(reason);
+  }
+
+  pause(): void {
+    this.isPaused = true;
+    this.current?.pause();
+  }
+
+  resume(): void {
+    this.isPaused = false;
+    this.current?.resume();
   }
 }

@@ -1,10 +1,14 @@
 import type { UpstreamResponse } from '../../../engine/limit-headers/upstream-report.js';
-import { isJson, isStream, readJson } from './bodies.js';
-import { heldResponse } from './held-response.js';
-import { BODY_HEADER, redirectOf, SECRET_HEADER } from './redirects.js';
-import type { OutboundCall } from '../outbound-call.js';
-import type { OutboundCaller } from '../outbound-caller.js';
-import type { Permit } from '../permit.js';
+import {
+  BODY_HEADER,
+  heldResponse,
+  isJson,
+  isStream,
+  readJson,
+  redirectOf,
+  SECRET_HEADER,
+} from './requests-and-responses.js';
+import type { OutboundCall, OutboundCaller, Permit } from '../outbound-call.js';
 
 /** The number of redirects that `fetch` follows. */
 const MOST_REDIRECTS = 20;

@@ -32,12 +32,12 @@ export const reserveOptions = {
     kind: object(
       "an object of shares by priority, 'critical' or 'default', each more than 0 and together less than 1, such as { critical: 0.2 }",
       {
-        critical: { kind: part, text: "The share that only requests of priority 'critical' may take." },
-        default: { kind: part, text: "The share that requests of priority 'sheddable' may not take." },
+        critical: { kind: part, text: "The share that only requests of priority 'critical' may use." },
+        default: { kind: part, text: "The share that requests of priority 'sheddable' may not use." },
       } satisfies Record<keyof ReservedShares, OptionRow>,
       { isValid: isReservable },
     ),
-    text: 'Shares of the quota that only requests of a priority, or a more important one, may take.',
+    text: 'Shares of the quota that are reserved for requests of a priority, and for more important ones.',
     usual: 'none',
     for: ({ adapting }) => adapting === undefined,
     // Any request may use prefetched units, and a block rejects all requests.

@@ -70,21 +70,21 @@ export const shareOptions = {
       },
       weight: {
         kind: orFunction(weights, 'a function of the tenant'),
-        text: "The weights of tenants, by 'user:42' or the value of the header.",
+        text: "The weights of tenants, by name: 'user:42', or the value of the header.",
         usual: '1 for each',
       },
       unlisted: {
         kind: words(['each', 'together']),
-        text: "Whether tenants that 'weight' does not name count each for itself or together.",
+        text: "How tenants without a 'weight' count: each one separately, or all together.",
         default: 'each',
       },
       floor: {
         kind: number('a number >= 0 and <= 1', { minimum: 0, maximum: 1 }),
-        text: 'The share of the quota that each active tenant may use at least.',
+        text: 'The share of the quota that each active tenant can always use.',
         default: 0,
       },
     }),
-    text: 'Shares the units among tenants: under contention each gets a part by its weight.',
+    text: 'Shares the units among tenants: if they compete, each gets a part according to its weight.',
     usual: 'first come',
     for: ({ sharing }) => sharing !== undefined,
     // These decide for all tenants at once, or take units in advance.

@@ -63,7 +63,7 @@ const row: OptionRow = {
     },
     { or: keep },
   ),
-  text: "Records the units that each key is charged, by days, and says how long a day can be read: '400d'.",
+  text: "Records the units that each key is charged per day, and sets how long a day can be read: '400d'.",
   usual: 'nothing is recorded',
   needsName: true,
   for: ({ leases, adapting }) => leases === undefined && adapting === undefined,

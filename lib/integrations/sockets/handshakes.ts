@@ -1,11 +1,11 @@
-import { ServerResponse } from 'node:http';
+import { type IncomingMessage, ServerResponse } from 'node:http';
+import type { HttpException } from '@nestjs/common';
 import { Attempts, logger } from '../../engine/errors/logger.js';
 import { socketMessages } from '../../engine/errors/messages/sockets.js';
-import { headersOf, refuse } from './refusal-response.js';
 import type { Admission, HandshakeRequest, SocketChecks } from './socket-checks.js';
 
 /** A request as engine.io has it: its query, and the response if it does not upgrade. */
-export interface EngineRequest extends HandshakeRequest {
+interface EngineRequest extends HandshakeRequest {
   readonly _query?: { readonly sid?: string };
 }
 
@@ -116,4 +116,108 @@ function ignored(): void {}
 function ignoreErrors(stream: Stream): () => void {
   stream.on('error', ignored);
   return () => void stream.off('error', ignored);
+}
+
+/** Answers a handshake of ws. */
+type Verified = (isAccepted: boolean, status?: number, message?: string, headers?: Record<string, string>) => void;
+
+/** The data that ws has about a handshake. */
+interface HandshakeInfo {
+  readonly req: HandshakeRequest;
+}
+
+type VerifyClient = (info: HandshakeInfo, verified: Verified) => unknown;
+
+/** A client of ws. */
+export interface WsClient {
+  request?: IncomingMessage | undefined;
+  readonly readyState: number;
+  emit(event: string | symbol, ...args: unknown[]): boolean;
+  send(text: string): void;
+  close(code: number, reason: string): void;
+}
+
+/** A server of ws. */
+export interface WsServer {
+  readonly options: { verifyClient?: VerifyClient | null | undefined };
+  prependListener(event: 'connection', listener: (client: WsClient, request: HandshakeRequest) => void): unknown;
+  on(event: 'headers', listener: (headers: string[], request: object) => void): unknown;
+}
+
+/** Limits the handshakes of ws before the app's own `verifyClient`. */
+export class WsHandshakes {
+  /** The headers of admitted handshakes. */
+  private readonly headers = new WeakMap<object, Record<string, string>>();
+  private readonly attempts = new Attempts(logger);
+
+  constructor(private readonly checks: SocketChecks) {}
+
+  limit(server: WsServer): void {
+    const own = server.options.verifyClient ?? undefined;
+    // ws waits for the callback because this function has two parameters.
+    server.options.verifyClient = (info: HandshakeInfo, verified: Verified) => {
+      this.decide(info, verified, own).catch((error: unknown) =>
+        this.attempts.report(socketMessages.verifyFailed(), error),
+      );
+    };
+    server.on('headers', (lines, request) => {
+      for (const [name, value] of Object.entries(this.headers.get(request) ?? {})) lines.push(`${name}: ${value}`);
+    });
+  }
+
+  private async decide(info: HandshakeInfo, verified: Verified, own: VerifyClient | undefined): Promise<void> {
+    const { req } = info;
+    const admission = await this.checks.admit(req);
+    const { refusal, response } = admission;
+    if (refusal !== undefined) {
+      const body = refuse(response, refusal);
+      return verified(false, refusal.getStatus(), body, headersOf(response));
+    }
+    // The connection is the socket, from the handshake to its end.
+    if (req.socket.destroyed) admission.release();
+    else req.socket.once('close', () => admission.release());
+    this.headers.set(req, headersOf(response));
+    verify(own, info, verified);
+  }
+}
+
+/** Calls the app's own function, if there is one. */
+function verify(own: VerifyClient | undefined, info: HandshakeInfo, verified: Verified): void {
+  if (own === undefined) return verified(true);
+  let accepted: unknown;
+  try {
+    accepted = own(info, verified);
+  } catch (error) {
+    verified(false, 500);
+    throw error;
+  }
+  // A function with two parameters calls back itself.
+  if (own.length < 2) verified(Boolean(accepted));
+}
+
+/** Sets status and headers for a rejected handshake. Returns the body, which is that of a rejected HTTP request. */
+function refuse(response: ServerResponse, refusal: HttpException): string {
+  const given = refusal.getResponse();
+  const status = refusal.getStatus();
+  const body = typeof given === 'object' ? given : { statusCode: status, message: given };
+  const text = JSON.stringify(body);
+  response.statusCode = status;
+  if (!response.hasHeader('Content-Type')) response.setHeader('Content-Type', 'application/json; charset=utf-8');
+  return text;
+}
+
+/**
+ * The headers of a response as text, for callers that write them. Names use the spelling of HTTP, since a library may add headers of its
+ * own.
+ */
+function headersOf(response: ServerResponse): Record<string, string> {
+  const headers: Record<string, string> = {};
+  for (const name of response.getHeaderNames()) {
+    headers[name.replaceAll(/\b[a-z]/g, (letter) => letter.toUpperCase())] = textOf(response.getHeader(name));
+  }
+  return headers;
+}
+
+function textOf(value: string | number | string[] | undefined): string {
+  return Array.isArray(value) ? value.join(', ') : String(value);
 }

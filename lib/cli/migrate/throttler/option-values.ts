@@ -1,6 +1,6 @@
 import type TS from 'typescript';
 import type { Source } from '../source.js';
-import type { ThrottlerFacts } from './facts.js';
+import { STORAGES, type ThrottlerFacts } from './facts.js';
 
 /** A formatter for limits with names, put into the file. Returns its name. */
 export function headersByName(source: Source): string {
@@ -39,8 +39,24 @@ export function requestOf(source: Source, facts: ThrottlerFacts, context: string
   return `requestOf(${context})`;
 }
 
-/** `key: (context) => …` of a function of the request and the context. */
-export function keyOfTracker(source: Source, facts: ThrottlerFacts, property: TS.ObjectLiteralElementLike): string {
+/** `skip` and `key` of the options of an object that are functions of the request. Adds these options to those to remove. */
+export function convertFunctions(
+  source: Source,
+  facts: ThrottlerFacts,
+  object: TS.ObjectLiteralExpression,
+  removed: Set<TS.Node>,
+): string[] {
+  const names = ['skipIf', 'ignoreUserAgents', 'getTracker'];
+  const [skipIf, agents, tracker] = names.map((name) => source.property(object, name));
+  const entries: string[] = [];
+  if (skipIf !== undefined || agents !== undefined) entries.push(`skip: ${skipOf(source, facts, skipIf, agents)}`);
+  if (tracker !== undefined) entries.push(`key: ${keyOfTracker(source, facts, tracker)}`);
+  for (const property of [skipIf, agents, tracker]) if (property !== undefined) removed.add(property);
+  return entries;
+}
+
+/** The function of the option `key` for a function of the request and the context. */
+function keyOfTracker(source: Source, facts: ThrottlerFacts, property: TS.ObjectLiteralElementLike): string {
   const { ts } = source;
   const method = ts.isMethodDeclaration(property) ? property : undefined;
   const value = source.valueOf(property);
@@ -84,7 +100,7 @@ function contextType(source: Source): string {
 }
 
 /** `skip` of the options `skipIf` and `ignoreUserAgents`. */
-export function skipOf(
+function skipOf(
   source: Source,
   facts: ThrottlerFacts,
   skipIf: TS.ObjectLiteralElementLike | undefined,
@@ -132,4 +148,43 @@ export function messageOf(source: Source, property: TS.ObjectLiteralElementLike)
   const first = context === undefined ? '' : ts.isIdentifier(context.name) ? context.name.text : '_context';
   const parameters = detail === undefined ? first : `${first}, { tightest }`;
   return `(${parameters}) => ${source.now(body)}`;
+}
+
+/** Replaces a storage on Redis by `redis`. Returns true if it is one, and reports others. */
+export function convertStorage(facts: ThrottlerFacts, source: Source, property: TS.ObjectLiteralElementLike): boolean {
+  const value = source.valueOf(property);
+  const { ts } = source;
+  if (value !== undefined && ts.isIdentifier(source.bare(value))) {
+    const name = (source.bare(value) as TS.Identifier).text;
+    const declared = source.declared(name);
+    if (declared !== undefined && !ts.isFunctionDeclaration(declared) && redisOf(source, declared)) {
+      source.rewrite(property, name === 'redis' ? 'redis' : `redis: ${name}`);
+      return true;
+    }
+  } else if (value !== undefined && redisOf(source, value)) {
+    const text = source.now(value);
+    source.rewrite(property, text === 'redis' ? 'redis' : `redis: ${text}`);
+    return true;
+  }
+  facts.report.leave(
+    source,
+    property,
+    "'storage' is one of your own: taken out, so counters are in process; use 'redis', or 'store' with a class that implements Store",
+  );
+  return false;
+}
+
+/** Replaces storages on Redis by their connections. Returns true if there is one. */
+function redisOf(source: Source, expression: TS.Expression): boolean {
+  const { ts } = source;
+  const node = source.bare(expression);
+  if (ts.isConditionalExpression(node)) {
+    const [yes, no] = [redisOf(source, node.whenTrue), redisOf(source, node.whenFalse)];
+    return yes || no;
+  }
+  if (!ts.isNewExpression(node) || !ts.isIdentifier(node.expression)) return false;
+  if (!STORAGES.test(source.imported.get(node.expression.text)?.module ?? '')) return false;
+  const [connection] = node.arguments ?? [];
+  source.rewrite(expression, connection === undefined ? "'redis://localhost:6379'" : source.now(connection));
+  return true;
 }
