@@ -3,6 +3,9 @@ import type { UpstreamResponse } from './upstream-report.js';
 /** The longest field value to read. */
 const LONGEST = 4096;
 
+/** More seconds than are read, such as the largest number of 64 bits: forever. */
+const TOO_LONG = /^\d{18,20}$/;
+const FOREVER_MS = 1e20;
 const DECIMAL = /^\d{1,17}(?:\.\d{1,17})?$/;
 const UNIT_MS: Readonly<Record<string, number>> = {
   d: 86_400_000,
@@ -95,6 +98,7 @@ export function retryAfterMs(response: UpstreamResponse): number | undefined {
   const text = textOf(response.headers, 'retry-after');
   const seconds = decimal(text);
   if (seconds !== undefined) return seconds * 1000;
+  if (text !== undefined && TOO_LONG.test(text)) return FOREVER_MS;
   const at = date(text);
   return at === undefined ? undefined : Math.max(0, at - upstreamNow(response));
 }

@@ -124,6 +124,12 @@ describe('paced', () => {
     expect(times()).toEqual([0, 500 + LATENCY_MS, 1500 + 2 * LATENCY_MS]);
   });
 
+  it.each(['1000000000', '99999999999999999999'])('does not send a call again after %s seconds', async (seconds) => {
+    respond = () => refused({ 'Retry-After': seconds });
+    expect(await all([client()(URL_A)])).toEqual([429]);
+    expect(sent).toHaveLength(1);
+  });
+
   it('sends a Request with its body again', async () => {
     inTurn(
       () => refused({ 'Retry-After': '1' }, 503),
