@@ -23,8 +23,8 @@ export type { SlidingLogOptions } from './engine/algorithms/sliding-log.js';
 export type { SlidingWindowOptions } from './engine/algorithms/sliding-window.js';
 export type { TokenBucketOptions } from './engine/algorithms/token-bucket.js';
 export type { WarmingBucketOptions, WarmingLimitOptions, WarmUpOptions } from './engine/algorithms/warm-up/ramp.js';
-export { getLimiterToken } from './app/config/limiter-tokens.js';
-export { InjectLimiter } from './nest/decorators/inject-limiter.decorator.js';
+export { getLimiterToken } from './app/config/tokens.js';
+export { InjectLimiter, RateLimitDecision, RateLimit, type SkipReason, SkipRateLimit } from './nest/decorators.js';
 export { Limited } from './nest/methods/limited.decorator.js';
 export type {
   LimitedDecorator,
@@ -34,9 +34,6 @@ export type {
   OnLimit,
   SkippedDecorator,
 } from './nest/methods/limited-options.js';
-export { RateLimitDecision } from './nest/decorators/rate-limit-decision.decorator.js';
-export { RateLimit } from './nest/decorators/rate-limit.decorator.js';
-export { type SkipReason, SkipRateLimit } from './nest/decorators/skip-rate-limit.decorator.js';
 export type {
   AddressEntry,
   ConfiguredListEntry,
@@ -46,7 +43,15 @@ export type {
   ListsOptions,
   PatternEntry,
 } from './app/config/list-entry.js';
-export { defineLimit, defineLimits } from './app/config/define-limit.js';
+export {
+  defineLimit,
+  defineLimits,
+  type LimitDefaults,
+  type AdaptiveLimitOptions,
+  type ExactLimit,
+  type LimitDefinition,
+  type LimitOf,
+} from './app/config/limit-definition.js';
 export {
   RateLimitArgumentError,
   RateLimitConfigError,
@@ -62,8 +67,11 @@ export {
 } from './nest/health/rate-limit.health-indicator.js';
 export type { HeaderFormat, HeaderFormatter, HeaderOption } from './app/http/header-format.js';
 export type { LimitInfo } from './app/http/limit-info.js';
-export { type DeniedStatus, RateLimitDeniedException } from './app/http/rate-limit-denied.exception.js';
-export { RateLimitExceededException } from './app/http/rate-limit-exceeded.exception.js';
+export {
+  type DeniedStatus,
+  RateLimitDeniedException,
+  RateLimitExceededException,
+} from './app/http/rate-limit.exceptions.js';
 export type {
   RefusalBody,
   RefusalFunction,
@@ -98,13 +106,6 @@ export type {
 } from './app/config/common-limit-options.js';
 export type { CostByBytes, CostByDuration, MeasuredCost } from './app/config/measured-cost.js';
 export type {
-  LimitDefaults,
-  AdaptiveLimitOptions,
-  ExactLimit,
-  LimitDefinition,
-  LimitOf,
-} from './app/config/limit-definition.js';
-export type {
   DynamicLimit,
   DynamicRate,
   LimitAnswer,
@@ -138,7 +139,8 @@ export type {
 export type { LimitQuery, RouteQuery } from './nest/explain/question.js';
 export { formatExplanation } from './nest/explain/format.js';
 export type { CreditOptions } from './app/limiter/credits.js';
-export type { AcquireOptions, ReserveOptions } from './app/limiter/limiter-options.js';
+export type { AcquireOptions } from './app/limiter/acquire.js';
+export type { ReserveOptions } from './app/limiter/reserve.js';
 export type {
   DailyUsage,
   KeyUsage,
@@ -149,9 +151,8 @@ export type {
 } from './storage/features/usage/reading.js';
 export type { LimitCheck } from './app/limiter/limit-checks.js';
 export { LimiterService } from './nest/limiter.service.js';
-export { rateLimitOf } from './nest/request/rate-limit-of.js';
-export type { RequestDecision } from './nest/request/request-decision.js';
-export { RateLimitGuard } from './nest/rate-limit.guard.js';
+export { rateLimitOf, type RequestDecision } from './nest/request/request-decision.js';
+export { RateLimitGuard } from './nest/rate-limit.enhancers.js';
 export { RateLimitRejections } from './nest/rejections.guard.js';
 export {
   RateLimitMiddleware,
@@ -159,7 +160,7 @@ export {
   type RateLimitMiddlewareFunction,
 } from './nest/rate-limit.middleware.js';
 export { RateLimitModule } from './nest/rate-limit.module.js';
-export type { RateLimitModuleExtras, RateLimitModuleOptions } from './app/config/module-options.js';
+export type { RateLimitModuleExtras, RateLimitModuleOptions, RegionOptions } from './app/config/module-options.js';
 export type {
   PolicyData,
   PolicyFunction,
@@ -167,7 +168,6 @@ export type {
   PolicyOptions,
   PolicyOverrideData,
 } from './app/config/policy.js';
-export type { RegionOptions } from './app/config/region-options.js';
 export type { ChangeCause } from './app/overrides/change-cause.js';
 export type {
   ChangedList,
@@ -206,8 +206,7 @@ export type {
   NodeRedisConnection,
   NodeRedisSentinel,
 } from './storage/redis/node-redis/types.js';
-export { Reservation } from './app/limiter/reservation.js';
-export { ReservedCheck } from './app/limiter/reserved-check.js';
+export { Reservation, ReservedCheck } from './app/limiter/reservation.js';
 export { MemoryStore, RedisStore } from './storage/features/own-stores.js';
 export type { MemoryStoreOptions } from './storage/stores/memory/memory.store.js';
 export type { RedisStoreOptions } from './storage/stores/redis/redis.store.js';
@@ -235,5 +234,4 @@ export type { KeyDays, NamedUnits, TimeRange } from './storage/features/usage/ra
 export type { DecisionEvent, DecisionOutcome } from './storage/telemetry/decision-event.js';
 export type { ClientSocket } from './app/transports/connection.js';
 export type { RequestLike, RequestParts, RequestReader } from './app/transports/request-reader.js';
-export { RateLimitTimeoutError } from './app/waiting/rate-limit-timeout.error.js';
-export { RateLimitWaitersError } from './app/waiting/rate-limit-waiters.error.js';
+export { RateLimitTimeoutError, RateLimitWaitersError } from './app/waiting/waiting-errors.js';

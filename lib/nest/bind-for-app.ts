@@ -1,10 +1,27 @@
-import type { Type } from '@nestjs/common';
-import type { ModulesContainer } from '@nestjs/core';
+import {
+  type ArgumentsHost,
+  type CanActivate,
+  Catch,
+  type ExceptionFilter,
+  type ExecutionContext,
+  Inject,
+  Injectable,
+  Optional,
+  SetMetadata,
+  type Type,
+} from '@nestjs/common';
+import { MetadataScanner, type ModulesContainer } from '@nestjs/core';
+import { RateLimitExceededException } from '../app/http/rate-limit.exceptions.js';
+import { bindsOwnGuard, GUARDS, OWN_GUARD } from '../app/rules/guard-check.js';
+import { isGateway } from '../app/rules/route-names.js';
+import { FILTERS, OWN_FILTER } from '../app/transports/ws.reader.js';
+import { rethrow } from '../engine/errors/reasons.js';
+import { ThrownRefusals } from './request/thrown-refusals.js';
 
 type Module = ModulesContainer extends Map<string, infer M> ? M : never;
 
 /** An enhancer that Nest binds by metadata: the key, and the kind of provider. */
-export interface Enhancers {
+interface Enhancers {
   readonly key: string;
   readonly kind: 'guard' | 'filter';
 }
@@ -15,7 +32,7 @@ export interface Enhancers {
  * that instance itself, possibly after this call. So the class must not have constructor parameters: Nest injects the parts of the app into
  * its properties. In an app without limits they stay empty, and the class does nothing.
  */
-export function bindForApp<T extends object>(
+function bindForApp<T extends object>(
   { key, kind }: Enhancers,
   target: { readonly type: object; readonly module: Module },
   bound: { readonly type: Type<T>; readonly instance: T },
@@ -23,4 +40,88 @@ export function bindForApp<T extends object>(
   const others = (Reflect.getMetadata(key, target.type) as readonly object[] | undefined) ?? [];
   if (!others.includes(bound.type)) Reflect.defineMetadata(key, [bound.type, ...others], target.type);
   target.module.addInjectable({ provide: bound.type, useValue: bound.instance }, kind);
+}
+
+/** Nest's metadata key of message handlers, in Nest 11 and 12, and of tools, prompts and resources of `@rekog/mcp-nest`. */
+const MESSAGE_HANDLER = 'microservices:handler_type';
+
+/** Finds the guard of an app, once its module is set up. */
+@Injectable()
+export class GuardOfApp {
+  find: () => CanActivate | undefined = () => undefined;
+}
+
+/** Checks messages with the app's guard. The guard charges a message once, even if Nest's global guards also run for it. */
+@SetMetadata(OWN_GUARD, 'shared')
+class MessageGuard implements CanActivate {
+  /** The app of this instance; `undefined` in an app without limits that shares the controller's class. */
+  @Optional()
+  @Inject(GuardOfApp)
+  ofApp: GuardOfApp | undefined;
+
+  canActivate(context: ExecutionContext): ReturnType<CanActivate['canActivate']> {
+    // Global guards run for the routes of such a controller.
+    if (context.getType() === 'http') return true;
+    return this.ofApp?.find()?.canActivate(context) ?? true;
+  }
+}
+
+/**
+ * Binds the app's guard to controllers that handle messages. In a hybrid app, global guards only run for these with `inheritAppConfig:
+ * true`; otherwise no limit would apply.
+ */
+export function bindToMessages(modules: ModulesContainer, ofApp: GuardOfApp): void {
+  const scanner = new MetadataScanner();
+  const instance = Object.assign(new MessageGuard(), { ofApp });
+  for (const module of modules.values()) {
+    for (const { metatype: type } of module.controllers.values()) {
+      if (typeof type !== 'function' || bindsOwnGuard(type)) continue;
+      const prototype = type.prototype as Record<string, object>;
+      const names = scanner.getAllMethodNames(prototype);
+      if (!names.some((name) => Reflect.hasMetadata(MESSAGE_HANDLER, prototype[name]!))) continue;
+      bindForApp({ key: GUARDS, kind: 'guard' }, { type, module }, { type: MessageGuard, instance });
+    }
+  }
+}
+
+/** Sends rejections that the app's own code throws to clients of gateways, in the form of the guard's rejections. */
+@SetMetadata(OWN_FILTER, true)
+@Catch(RateLimitExceededException)
+class GatewayRefusalsFilter implements ExceptionFilter<RateLimitExceededException> {
+  /** The app of this filter; `undefined` in an app without limits that shares the gateway's class. */
+  @Optional()
+  @Inject(ThrownRefusals)
+  refusals: ThrownRefusals | undefined;
+
+  async catch(exception: RateLimitExceededException, host: ArgumentsHost): Promise<void> {
+    const { BaseWsExceptionFilter } = await import('@nestjs/websockets').catch(rethrow);
+    if (this.refusals === undefined) {
+      new BaseWsExceptionFilter().catch(exception, host);
+      return;
+    }
+    const reader = this.refusals.readerOf(host);
+    try {
+      await this.refusals.complete(exception, host);
+      const refusal = await (reader.refuse === undefined
+        ? exception
+        : reader.refuse(exception, host as ExecutionContext));
+      new BaseWsExceptionFilter().catch(refusal, host);
+    } catch {
+      // The client has left, or its reader fails, so there is nobody to inform.
+    }
+  }
+}
+
+/**
+ * Binds the filter to all gateways, because global filters don't run for them. The last matching filter wins, so the app's own have
+ * precedence.
+ */
+export function bindGatewayFilters(modules: ModulesContainer, refusals: ThrownRefusals): void {
+  const instance = Object.assign(new GatewayRefusalsFilter(), { refusals });
+  for (const module of modules.values()) {
+    for (const { metatype: type } of module.providers.values()) {
+      if (typeof type !== 'function' || !isGateway(type)) continue;
+      bindForApp({ key: FILTERS, kind: 'filter' }, { type, module }, { type: GatewayRefusalsFilter, instance });
+    }
+  }
 }

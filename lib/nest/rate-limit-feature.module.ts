@@ -1,6 +1,6 @@
 import { type DynamicModule, type FactoryProvider, Module, type Provider } from '@nestjs/common';
 import type { ModulesContainer } from '@nestjs/core';
-import { getLimiterToken } from '../app/config/limiter-tokens.js';
+import { getLimiterToken } from '../app/config/tokens.js';
 import type { LimitDefinition } from '../app/config/limit-definition.js';
 import { LimiterService } from './limiter.service.js';
 import { LimitRegistry } from '../app/rules/limit-registry.js';

@@ -1,5 +1,6 @@
 import {
   type ClassProvider,
+  ConfigurableModuleBuilder,
   type DynamicModule,
   Global,
   Inject,
@@ -11,64 +12,69 @@ import {
   type Type,
 } from '@nestjs/common';
 import { ApplicationConfig, MetadataScanner, ModulesContainer } from '@nestjs/core';
-import { getLimiterToken, onLimiterRecorded } from '../app/config/limiter-tokens.js';
-import { RateLimitConfigError } from '../engine/errors/errors.js';
-import { moduleLogger } from '../engine/errors/logger.js';
-import { messages } from '../engine/errors/messages/general.js';
-import { optionMessages } from '../engine/errors/messages/options.js';
-import { addCopy, setUpCopy } from './copies.js';
-import { RateLimitHealthIndicator } from './health/rate-limit.health-indicator.js';
-import { RATE_LIMIT_RANDOM } from '../app/config/tokens.js';
-import { DecisionHooks } from '../app/hooks/decision-hooks.js';
-import { KeyResolverFactory } from '../app/key-resolvers/key-resolver.factory.js';
 import type { LimitDefinition } from '../app/config/limit-definition.js';
-import { LimiterService } from './limiter.service.js';
-import { ApiDocumentation } from './openapi/api-documentation.js';
-import { HandlerClasses } from '../app/rules/handler-classes.js';
-import { RefusalResolvers } from '../app/rules/refusal-resolvers.js';
-import { StartUpCheck } from '../app/rules/start-up-check.js';
-import { LimitResolvers } from '../app/rules/by-request/limit-resolvers.js';
-import { LimitRegistry } from '../app/rules/limit-registry.js';
-import { RouteRulesRegistry } from '../app/rules/route-rules-registry.js';
-import { limiterProvider, RateLimitFeatureModule } from './rate-limit-feature.module.js';
-import { RateLimitGuard } from './rate-limit.guard.js';
-import { RateLimitInterceptor } from './rate-limit.interceptor.js';
+import { MODULE_OPTIONS } from '../app/config/module-option-checks.js';
+import type {
+  RateLimitModuleExtras,
+  RateLimitModuleOptions,
+  ReturnedModuleOptions,
+} from '../app/config/module-options.js';
+import { type RateLimitSettings, readSettings } from '../app/config/settings.js';
 import {
-  type ASYNC_OPTIONS_TYPE,
-  ConfigurableModuleClass,
-  MODULE_OPTIONS_TOKEN,
-} from './rate-limit.module-definition.js';
-import type { RateLimitModuleExtras, RateLimitModuleOptions } from '../app/config/module-options.js';
-import {
+  getLimiterToken,
+  onLimiterRecorded,
   RATE_LIMIT_GUARD_OPTION,
+  RATE_LIMIT_RANDOM,
   RATE_LIMIT_POLICIES,
   RATE_LIMIT_REDIS,
   RATE_LIMIT_SETTINGS,
   RATE_LIMIT_STORE,
 } from '../app/config/tokens.js';
-import { MODULE_OPTIONS } from '../app/config/module-option-names.js';
-import { type RateLimitSettings, readSettings } from '../app/config/settings.js';
-import { isBelowSecond } from '../engine/options/check-options.js';
-import type { Policies } from '../app/policy/policies.js';
+import { DecisionHooks } from '../app/hooks/decision-hooks.js';
+import { KeyResolverFactory } from '../app/key-resolvers/key-resolver.factory.js';
 import { Overrides } from '../app/overrides/overrides.js';
+import type { Policies } from '../app/policy/policies.js';
+import { LimitResolvers } from '../app/rules/by-request/limit-resolvers.js';
+import { HandlerClasses } from '../app/rules/handler-classes.js';
+import { LimitRegistry } from '../app/rules/limit-registry.js';
+import { RefusalResolvers } from '../app/rules/refusal-resolvers.js';
+import { RouteRulesRegistry } from '../app/rules/route-rules-registry.js';
+import { StartUpCheck } from '../app/rules/start-up-check.js';
+import { WaitQueues } from '../app/waiting/wait-queues.js';
+import { RateLimitConfigError } from '../engine/errors/errors.js';
+import { moduleLogger } from '../engine/errors/logger.js';
+import { messages } from '../engine/errors/messages/general.js';
+import { optionMessages } from '../engine/errors/messages/options.js';
+import { isBelowSecond } from '../engine/options/check-options.js';
+import type { Store } from '../storage/stores/store.js';
 import { DecisionStream } from '../storage/telemetry/decision-stream.js';
+import { bindGatewayFilters, bindToMessages, GuardOfApp } from './bind-for-app.js';
+import { addCopy, setUpCopy } from './copies.js';
 import { Explanations } from './explain/explanations.js';
+import { bindContinuations, followCalls } from './follow-calls.js';
+import { RateLimitHealthIndicator } from './health/rate-limit.health-indicator.js';
+import { LimiterService } from './limiter.service.js';
+import { LimitedCalls } from './methods/limited-calls.js';
+import { moduleIsSetUp } from './missing-module.js';
+import { ApiDocumentation } from './openapi/api-documentation.js';
+import { policyProviders, requestProviders, ruleProviders } from './providers.js';
+import { limiterProvider, RateLimitFeatureModule } from './rate-limit-feature.module.js';
+import { RateLimitGuard, RateLimitInterceptor, ThrownRefusalsFilter } from './rate-limit.enhancers.js';
 import { DeniedAddresses } from './request/denied-addresses.js';
 import { RejectedRequests } from './request/rejected-requests.js';
 import { RequestLimiter } from './request/request-limiter.js';
 import { ThrownRefusals } from './request/thrown-refusals.js';
-import { ThrownRefusalsFilter } from './thrown-refusals.filter.js';
-import { storeProviders } from './store.providers.js';
-import type { Store } from '../storage/stores/store.js';
-import { bindToMessages, GuardOfApp } from './bind-to-message-handlers.js';
-import { bindContinuations } from './bind-continuations.js';
-import { followCalls } from './follow-calls.js';
-import { moduleIsSetUp } from './missing-module.js';
-import { bindGatewayFilters } from './gateway-refusals.filter.js';
-import { LimitedCalls } from './methods/limited-calls.js';
-import { policyProviders, requestProviders, ruleProviders } from './providers.js';
 import { Transports } from './request/transports.js';
-import { WaitQueues } from '../app/waiting/wait-queues.js';
+import { storeProviders } from './store.providers.js';
+
+const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN, ASYNC_OPTIONS_TYPE } =
+  new ConfigurableModuleBuilder<ReturnedModuleOptions>({ moduleName: 'RateLimit' })
+    .setClassMethodName('forRoot')
+    .setExtras<RateLimitModuleExtras>({ guard: true }, (definition, { guard }) => ({
+      ...definition,
+      providers: [...(definition.providers ?? []), { provide: RATE_LIMIT_GUARD_OPTION, useValue: guard ?? true }],
+    }))
+    .build();
 
 /** The maximum time that a closing app waits for work that holds leases. Supervisors kill it after 10 or 30 s. */
 const LONGEST_WORK_MS = 5000;
@@ -167,7 +173,6 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
     private readonly hooks: DecisionHooks,
     private readonly refusalResolvers: RefusalResolvers,
     guardOfApp: GuardOfApp,
-    scanner: MetadataScanner,
   ) {
     super();
     // All modules have been found by now, but no routes have been created.
@@ -181,9 +186,9 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
     const ofApp = () => config.getGlobalGuards().find((each) => each.constructor === RateLimitGuard);
     if (bindsGuard !== 'custom') {
       guardOfApp.find = bindsGuard === true ? () => guard : ofApp;
-      bindToMessages(modules, scanner, guardOfApp);
+      bindToMessages(modules, guardOfApp);
     }
-    bindContinuations(modules, scanner, needsInterceptor);
+    bindContinuations(modules, needsInterceptor);
     // Added before the app's own filters: Nest uses the last filter that matches, so the app's have precedence.
     config.getGlobalFilters().unshift(refusals);
     bindGatewayFilters(modules, thrown);

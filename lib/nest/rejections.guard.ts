@@ -8,9 +8,9 @@ import {
   type Type,
 } from '@nestjs/common';
 import { isObservable, lastValueFrom } from 'rxjs';
-import { RateLimitExceededException } from '../app/http/rate-limit-exceeded.exception.js';
+import { RateLimitExceededException } from '../app/http/rate-limit.exceptions.js';
 import type { Limiter } from '../app/limiter/limiter.js';
-import { InjectLimiter } from './decorators/inject-limiter.decorator.js';
+import { InjectLimiter } from './decorators.js';
 import { RejectedRequests } from './request/rejected-requests.js';
 
 /** The statuses of a guard's rejections: not logged in, and not allowed. */

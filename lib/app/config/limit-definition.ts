@@ -1,7 +1,7 @@
 import type { AlgorithmName, OptionsOf } from '../../engine/algorithms/index.js';
+import type { LimitKey } from '../../engine/limits/identity.js';
 import type { CommonFeatureOptions, WithFeatures } from '../../storage/features/index.js';
 import type { DecisionHooksOptions } from '../hooks/decision-hook.js';
-import type { LimitKey } from '../../engine/limits/identity.js';
 import type { CommonLimitOptions } from './common-limit-options.js';
 
 /**
@@ -61,3 +61,30 @@ export type LimitDefaults = Omit<
   CommonLimitOptions,
   keyof CommonFeatureOptions | keyof DecisionHooksOptions | 'name' | 'within' | 'perRoute' | 'phase'
 >;
+
+/**
+ * Returns the limit unchanged. Use it to declare a limit away from where it is used: TypeScript then reports misspelled options, which it
+ * does not check in the return value of a function, and keeps the exact type.
+ *
+ * @example
+ * ```ts
+ * const plans = { free: defineLimit({ name: 'plan', algo: 'gcra', rate: 1, interval: '1s' }) };
+ * ```
+ */
+export function defineLimit(limit: LimitDefinition): LimitDefinition {
+  return limit;
+}
+
+/**
+ * Returns several limits by name unchanged, in the form that `define` and `forFeature` take; see `defineLimit`.
+ *
+ * @example
+ * ```ts
+ * useFactory: () => ({ define: defineLimits({ login: { algo: 'sliding-log', rate: 5, interval: '15m' } }) })
+ * ```
+ */
+export function defineLimits<Name extends string>(
+  limits: Readonly<Record<Name, LimitDefinition>>,
+): Readonly<Record<Name, LimitDefinition>> {
+  return limits;
+}

@@ -3,13 +3,10 @@ import { type AlgorithmOptions, algorithms } from '../../engine/algorithms/index
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { optionMessages } from '../../engine/errors/messages/options.js';
-import type { FeatureOptions } from '../../storage/features/index.js';
-import { featureRows, secondVersion } from '../../storage/features/options.js';
-import { HOOK_EXPECTED } from '../hooks/decision-hook.js';
-import { MAX_STATUS, MIN_STATUS, REFUSAL_EXPECTED } from '../http/refusal-answer.js';
-import { keyText } from '../key-resolvers/key-option.js';
-import { LIMIT_MODES, limitName, NEAR_LIMIT, STORE_ERROR_POLICIES } from '../../engine/limits/limit-settings.js';
 import { PRIORITIES } from '../../engine/limits/arguments.js';
+import { LIMIT_MODES, limitName, NEAR_LIMIT, STORE_ERROR_POLICIES } from '../../engine/limits/limit-settings.js';
+import { unitName } from '../../engine/limits/money.js';
+import { checkGiven, checkTogether } from '../../engine/options/check-options.js';
 import {
   callable,
   callableOrClass,
@@ -22,7 +19,6 @@ import {
   whole,
   words,
 } from '../../engine/options/kinds.js';
-import { checkGiven, checkTogether } from '../../engine/options/check-options.js';
 import {
   type Able,
   dataOf,
@@ -30,12 +26,16 @@ import {
   type OptionRow,
   type OptionRows,
 } from '../../engine/options/option-row.js';
-import type { CommonLimitOptions } from './common-limit-options.js';
-import { costKind, readMeasure } from './measured-cost.js';
-import { isModuleOption } from './module-option-names.js';
-import { featureOptions } from './feature-options.js';
 import { isCallable } from '../../engine/util/objects.js';
-import { unitName } from '../../engine/limits/money.js';
+import type { FeatureOptions } from '../../storage/features/index.js';
+import { featureRows, secondVersion } from '../../storage/features/options.js';
+import { HOOK_EXPECTED } from '../hooks/decision-hook.js';
+import { MAX_STATUS, MIN_STATUS, REFUSAL_EXPECTED } from '../http/refusal-answer.js';
+import { keyText } from '../key-resolvers/index.js';
+import type { CommonLimitOptions } from './common-limit-options.js';
+import { featureOptions } from './feature-options.js';
+import { costKind, readMeasure } from './measured-cost.js';
+import { isModuleOption } from './module-option-checks.js';
 
 /** The options that a limit of any algorithm accepts. */
 export type AllCommonOptions = CommonLimitOptions & FeatureOptions;
@@ -284,4 +284,11 @@ export function refusalOf(option: string, { name }: Algorithm): string {
   const { for: isFor, because } = commonRows[option]!;
   const able = algorithms.namesOf((algorithm) => isFor?.(algorithm) !== false);
   return optionMessages.notFor(option, name, able, because);
+}
+
+/** The owner of an option that is unknown in some place, for messages; `undefined` if it is unknown everywhere. */
+export function ownerOfOption(option: string): string | undefined {
+  if (isCommon(option)) return isDefault(option) ? "a limit, or of the module's 'defaults'" : 'a limit';
+  if (option === 'algo' || algorithms.withOption(option).length > 0) return 'a limit';
+  return isModuleOption(option) ? 'RateLimitModule' : undefined;
 }

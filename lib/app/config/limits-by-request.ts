@@ -2,7 +2,7 @@ import type { ExecutionContext, Type } from '@nestjs/common';
 import type { AlgorithmName } from '../../engine/algorithms/index.js';
 import type { ResolvedKey } from '../../engine/limits/identity.js';
 import type { Duration } from '../../engine/options/values.js';
-import type { ExactLimit, LimitOf } from './limit-definition.js';
+import type { ExactLimit, LimitDefinition, LimitOf } from './limit-definition.js';
 
 /** The return value of a limit function: a limit, the name of a defined limit, several of these, or `null` or `false` for no limit. */
 export type LimitAnswer = string | ExactLimit | null | false | readonly (string | ExactLimit | null | false)[];
@@ -91,3 +91,11 @@ export type ModuleLimit = DynamicLimit | LimitSelector;
 
 /** An argument of `@RateLimit`. */
 export type LimitSpec<Name = string> = Name | DynamicLimit | LimitSelector;
+
+/** A limit that depends on the request: a function or a class returns the limit or its rate. */
+export type ByRequest = DynamicLimit | LimitSelector;
+
+/** Returns true if a limit is the same for all requests: neither it nor its rate is a function. */
+export function isFixed(spec: LimitSpec): spec is string | LimitDefinition {
+  return typeof spec !== 'function' && typeof (spec as { readonly rate?: unknown } | null)?.rate !== 'function';
+}

@@ -1,18 +1,28 @@
 import type { Type } from '@nestjs/common';
 import type { OnStoreError } from '../../engine/limits/compiled-limit.js';
 import type { Duration } from '../../engine/options/values.js';
-import type { HeaderOption } from '../http/header-format.js';
+import type { RedisConnection } from '../../storage/redis/client.js';
+import type { Store } from '../../storage/stores/store.js';
 import type { DecisionHooksOptions } from '../hooks/decision-hook.js';
+import type { HeaderOption } from '../http/header-format.js';
 import type { RefusalBody, RefusalOption } from '../http/refusal-answer.js';
-import type { ListsOptions } from './list-entry.js';
+import type { RequestReader } from '../transports/request-reader.js';
 import type { OnMissingKey, OnMissingReader } from './common-limit-options.js';
 import type { ExactLimit, LimitDefaults, LimitDefinition } from './limit-definition.js';
 import type { LimitSelector, ModuleLimit, WithDynamicRate } from './limits-by-request.js';
+import type { ListsOptions } from './list-entry.js';
 import type { PolicyOptions } from './policy.js';
-import type { RegionOptions } from './region-options.js';
-import type { RedisConnection } from '../../storage/redis/client.js';
-import type { Store } from '../../storage/stores/store.js';
-import type { RequestReader } from '../transports/request-reader.js';
+
+/** The region in which an app runs, and the home Redis for limits of scope `'world'`. */
+export interface RegionOptions {
+  /** The name of this region, unique among all regions: 1 to 32 letters, digits or hyphens. */
+  name: string;
+  /**
+   * The home Redis, which counts for all regions: a URL, ioredis options, or an ioredis or node-redis connection. All regions use the same
+   * one, preferably a server used for nothing else. A single server or its Sentinels, not a Cluster.
+   */
+  home: RedisConnection;
+}
 
 /** The options of `RateLimitModule.forRoot`, also returned by the factory of `forRootAsync`. */
 export interface RateLimitModuleOptions extends DecisionHooksOptions {

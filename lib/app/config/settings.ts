@@ -1,21 +1,26 @@
-import { type OnStoreError, STORE_ERROR_POLICIES } from '../../engine/limits/compiled-limit.js';
-import { duration, oneOf, refuseUnknown, wholeNumber } from '../../engine/options/check-options.js';
-import { type Duration, givenOptions, longDuration, milliseconds, orElse } from '../../engine/options/values.js';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { codeOfWrong, optionMessages } from '../../engine/errors/messages/options.js';
+import { regionMessages } from '../../engine/errors/messages/redis.js';
+import { type OnStoreError, STORE_ERROR_POLICIES } from '../../engine/limits/compiled-limit.js';
+import { duration, oneOf, refuseUnknown, wholeNumber } from '../../engine/options/check-options.js';
+import {
+  type Duration,
+  givenOptions,
+  isObject,
+  longDuration,
+  milliseconds,
+  orElse,
+} from '../../engine/options/values.js';
+import { isCallable } from '../../engine/util/objects.js';
+import { defaultMaxBytes } from '../../storage/stores/memory/counter-table.js';
 import { type HeaderFormatter, headerFormatters } from '../http/header-format.js';
 import type { RefusalBody } from '../http/refusal-answer.js';
 import type { OnMissingKey, OnMissingReader } from './common-limit-options.js';
-import { defaultMaxBytes } from '../../storage/stores/memory/counter-table.js';
-import type { RateLimitModuleOptions } from './module-options.js';
-import { MODULE_OPTIONS } from './module-option-names.js';
-import { OPTION_CHECKS } from './option-checks.js';
-import { isCallable } from '../../engine/util/objects.js';
-import { ownerOfOption } from './option-owner.js';
+import { MODULE_OPTIONS, OPTION_CHECKS } from './module-option-checks.js';
+import type { RateLimitModuleOptions, RegionOptions } from './module-options.js';
+import { ownerOfOption } from './limit-options.js';
 import { isRedisConnection, wrongRedis } from './redis-option.js';
-import { readRegions } from './read-regions.js';
-import type { RegionOptions } from './region-options.js';
 
 /** The module's options after reading and checking. */
 export interface RateLimitSettings {
@@ -51,7 +56,7 @@ export interface RateLimitSettings {
   readonly shadow: boolean;
 }
 
-export const ON_MISSING_KEY: readonly OnMissingKey[] = ['ip', 'skip', 'refuse'];
+const ON_MISSING_KEY: readonly OnMissingKey[] = ['ip', 'skip', 'refuse'];
 const ON_MISSING_READER: readonly OnMissingReader[] = ['refuse', 'skip'];
 
 /** The maximum of `timeout` and `resolveTimeout`. */
@@ -115,7 +120,7 @@ export function readSettings(written: RateLimitModuleOptions): RateLimitSettings
 }
 
 /** Reads `onStoreError`. */
-export function storeErrorPolicy(location: string, value: unknown): OnStoreError {
+function storeErrorPolicy(location: string, value: unknown): OnStoreError {
   if (isCallable(value)) return value as OnStoreError;
   if (STORE_ERROR_POLICIES.includes(value as never)) return value as OnStoreError;
   const wanted = `one of ${STORE_ERROR_POLICIES.join(', ')}, or a function that returns one`;
@@ -165,4 +170,28 @@ function readsShadow(mode = ''): boolean {
   if (!['', 'enforce', 'shadow'].includes(mode))
     throw new RateLimitConfigError(messages.wrongMode(MODE_VARIABLE, mode));
   return mode === 'shadow';
+}
+
+const REGIONS_LOCATION = 'RateLimitModule.regions';
+const NAME = /^[a-z0-9-]{1,32}$/i;
+
+/** The maximum `timeout`. Units have to be used soon after they were granted. */
+const LONGEST_TIMEOUT_MS = 250;
+
+/** Checks the option `regions`. Throws `RateLimitConfigError`. */
+function readRegions(given: unknown, hasRedis: boolean, timeoutMs: number): RegionOptions | undefined {
+  if (given === undefined) return undefined;
+  if (!isObject(given)) throw new RateLimitConfigError(regionMessages.wrong(given));
+  refuseUnknown(REGIONS_LOCATION, given, ['name', 'home']);
+  const { name, home } = givenOptions(given as unknown as RegionOptions, ['name', 'home']);
+  if (typeof name !== 'string' || !NAME.test(name)) throw new RateLimitConfigError(regionMessages.wrongName(name));
+  if (!isRedisConnection(home))
+    throw new RateLimitConfigError(wrongRedis(REGIONS_LOCATION, home, 'home'), { code: 'SLUICE_INVALID_REDIS' });
+  if (!hasRedis) throw new RateLimitConfigError(regionMessages.noRedis(), { code: 'SLUICE_MISSING_OPTION' });
+  if (timeoutMs > LONGEST_TIMEOUT_MS) {
+    throw new RateLimitConfigError(regionMessages.longTimeout(timeoutMs, LONGEST_TIMEOUT_MS), {
+      code: 'SLUICE_INVALID_DURATION',
+    });
+  }
+  return { name, home };
 }

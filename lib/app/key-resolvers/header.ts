@@ -1,6 +1,6 @@
 import { keyMessages } from '../../engine/errors/messages/calls.js';
 import { headerIdentity, headerOfKey } from '../../engine/limits/identity.js';
-import { headerOf } from '../transports/header-of.js';
+import { headerOf } from '../transports/request-reader.js';
 import type { KeyScheme } from './key-scheme.js';
 
 /** A SHA-256 in base64url. */

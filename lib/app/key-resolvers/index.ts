@@ -1,10 +1,12 @@
+import { keyText as written } from '../../engine/limits/identity.js';
 import { classKey, functionKey } from './custom.js';
 import { globalKey } from './global.js';
 import { headerKey } from './header.js';
 import { ipKey } from './ip.js';
-export { addressForm } from './ip.js';
 import type { KeyForm, KeyScheme } from './key-scheme.js';
 import { userKey } from './user.js';
+
+export { addressForm } from './ip.js';
 
 /** Every form of `key`. To add a form, add a line here. */
 const list = [ipKey, userKey, globalKey, headerKey, functionKey, classKey] as const;
@@ -21,6 +23,20 @@ export function formOf(key: unknown): KeyForm | undefined {
 
 /** Every form of `key`, in the order in which they are matched. */
 export const keySchemes: KeyScheme[] = [...list];
+
+/** The forms of `key` that can be written as text. */
+export const keyText = {
+  ...written,
+  isValid: (value: unknown) => typeof value === 'string' && keySchemes.some((scheme) => isOf(scheme, value)),
+};
+
+function isOf(scheme: (typeof keySchemes)[number], value: string): boolean {
+  try {
+    return scheme.parse(value, '') !== undefined;
+  } catch {
+    return false;
+  }
+}
 
 /** The text of a limit's `key`. */
 export function nameOfKey(key: unknown): string {

@@ -7,10 +7,14 @@ import { messages } from '../../engine/errors/messages/general.js';
 import { listOf } from '../../engine/errors/wording.js';
 import { keySchemes } from './index.js';
 import { byIp, type IdentifyAddress } from './ip.js';
-import type { Identify } from './key-scheme.js';
-import type { KeyDescription, KeyScheme, KeyServices } from './key-scheme.js';
+import {
+  type Identify,
+  type KeyDescription,
+  type KeyScheme,
+  type KeyServices,
+  ResolverInstances,
+} from './key-scheme.js';
 import { ProxyWarning } from './proxy-warning.js';
-import { ResolverInstances } from './resolver-instances.js';
 
 /** The `key` of a limit, read and bound. */
 export interface BoundKey extends KeyDescription, Pick<KeyScheme, 'needsRoute'> {

@@ -1,9 +1,11 @@
-import type { OptionPlace } from '../../engine/util/instances.js';
-import type { ProxyWarning } from './proxy-warning.js';
-import type { ResolverInstances } from './resolver-instances.js';
 import type { ExecutionContext } from '@nestjs/common';
-import type { ResolvedKey } from '../../engine/limits/identity.js';
+import type { ModuleRef } from '@nestjs/core';
+import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { messages } from '../../engine/errors/messages/general.js';
+import type { KeyResolver, ResolvedKey } from '../../engine/limits/identity.js';
+import { Instances, type OptionPlace, withMethod } from '../../engine/util/instances.js';
 import type { RequestParts } from '../transports/request-reader.js';
+import type { ProxyWarning } from './proxy-warning.js';
 
 /** The services of the app that keys use. */
 export interface KeyServices {
@@ -63,3 +65,18 @@ export interface KeyScheme<Key = unknown, P = unknown> {
 
 /** A key resolver that has been bound. */
 export type Identify = (context: ExecutionContext, parts: RequestParts) => ResolvedKey | Promise<ResolvedKey>;
+
+/** The instances of the `key` classes. */
+export class ResolverInstances extends Instances<KeyResolver> {
+  /** `forms`: the forms of a `key`, for messages. */
+  constructor(modules: ModuleRef, forms: string) {
+    super(
+      modules,
+      withMethod(
+        'resolve',
+        (type, { location, option }) =>
+          new RateLimitConfigError(messages.lacksMethod(location, option, type, 'resolve', forms)),
+      ),
+    );
+  }
+}

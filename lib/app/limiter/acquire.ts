@@ -1,9 +1,9 @@
 import { algorithms } from '../../engine/algorithms/index.js';
-import { MAX_INTERVAL_MS } from '../../engine/options/values.js';
+import { type Duration, MAX_INTERVAL_MS } from '../../engine/options/values.js';
 import { RateLimitArgumentError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { assertKey, assertSignal, toMs } from '../../engine/limits/arguments.js';
-import { type Asked, askedOf } from '../../engine/limits/consume-options.js';
+import { type Asked, askedOf, type CallOptions } from '../../engine/limits/consume-options.js';
 import type { CheckEntry } from '../../engine/limits/counter.js';
 import { callEntries, callEntry } from '../rules/resolve/call-entries.js';
 import { heldOf, openDecision } from '../../storage/stores/store-decision.js';
@@ -11,7 +11,20 @@ import type { StoreDecision } from '../../storage/stores/store.js';
 import { type CalledLimit, isNested } from './called-limit.js';
 import { levelDecision, ownDecision } from './caller-answer.js';
 import { Lease, type LeasedDecision } from './lease.js';
-import { ACQUIRE_OPTIONS, type AcquireOptions } from './limiter-options.js';
+
+/** The units that a call waits for, and the end of the wait. */
+export interface AcquireOptions extends CallOptions {
+  /**
+   * The maximum wait: milliseconds or a duration such as `'5s'`, at most 1 year.
+   * @default no timeout
+   */
+  timeout?: Duration | undefined;
+  /** Ends the wait when the signal aborts. */
+  signal?: AbortSignal | undefined;
+}
+
+/** The options of `acquire` in addition to those of every call that takes units. */
+const ACQUIRE_OPTIONS = ['timeout', 'signal'] as const satisfies readonly (keyof AcquireOptions)[];
 
 /** Waits for units of a limit and all of its ancestors, and takes them. */
 export async function acquire(

@@ -1,4 +1,8 @@
+import { RateLimitArgumentError } from '../../engine/errors/errors.js';
+import { upToMessages } from '../../engine/errors/messages/calls.js';
 import type { CheckEntry } from '../../engine/limits/counter.js';
+import { hide, isHidden, toCheckResult } from '../../engine/limits/decision.js';
+import { checkResultOf, heldOf, takenOf, toCallerDecision } from '../../storage/stores/store-decision.js';
 import {
   type AnswerTap,
   type CheckAnswer,
@@ -6,13 +10,11 @@ import {
   type StoreDecision,
   UNTIMED,
 } from '../../storage/stores/store.js';
-import { hide, isHidden, toCheckResult } from '../../engine/limits/decision.js';
-import { checkResultOf, heldOf, toCallerDecision } from '../../storage/stores/store-decision.js';
 import type { WaitQueues } from '../waiting/wait-queues.js';
 import { Lease, type LeasedCheckResult, type LeasedDecision, withLease } from './lease.js';
 
 /** Turns an answer into a promise. If the store answers synchronously, as the one in memory does, this takes a single step. */
-export abstract class PromisedAnswer<T> implements CheckAnswer {
+abstract class PromisedAnswer<T> implements CheckAnswer {
   private value: T | undefined;
   private error: unknown;
   private isDecided = false;
@@ -64,7 +66,7 @@ export abstract class PromisedAnswer<T> implements CheckAnswer {
 }
 
 /** Turns the decisions of a check into the result for the caller. */
-export type Making<T> = (
+type Making<T> = (
   answers: readonly StoreDecision[],
   entries: readonly CheckEntry[],
   store: Store,
@@ -117,3 +119,33 @@ export const leasedResult: Making<LeasedCheckResult> = (answers, entries, store,
   }
   return result;
 };
+
+/**
+ * Turns the decisions of a check with `upTo` into the result for the caller, including the number of units taken, which is the same for all
+ * limits.
+ */
+export function taking<T>(make: Making<T>): Making<T> {
+  return (answers, entries, ...others) => {
+    const taken = takenOf(entries, answers);
+    return make(
+      answers.map((answer) => ({ ...answer, taken })),
+      entries,
+      ...others,
+    );
+  };
+}
+
+/** The result of a check of several limits with `upTo`. */
+export const takenResult: Making<LeasedCheckResult> = taking((answers, ...others) => {
+  const { taken = 0 } = answers[0]!;
+  return { ...leasedResult(answers, ...others), taken };
+});
+
+/** Throws `RateLimitArgumentError` for limits whose units are held until they are released. */
+export function refuseHeldUnits(entries: readonly CheckEntry[]): void {
+  for (const { limit } of entries) {
+    const { algorithm, name } = limit;
+    if (algorithm.leases !== undefined)
+      throw new RateLimitArgumentError(upToMessages.held(name, algorithm.name), { code: 'SLUICE_UNSUPPORTED_CALL' });
+  }
+}

@@ -6,8 +6,7 @@ import { callEntries, callEntry } from '../rules/resolve/call-entries.js';
 import { decide, decideEnforced, decidesAtOnce } from '../../storage/stores/decide.js';
 import { openDecision, toCallerDecision } from '../../storage/stores/store-decision.js';
 import { type CalledLimit, isNested } from './called-limit.js';
-import { CallerAnswer, levelDecision, ownDecision } from './caller-answer.js';
-import { refuseHeldUnits, taking } from './take.js';
+import { CallerAnswer, levelDecision, ownDecision, refuseHeldUnits, taking } from './caller-answer.js';
 import type { LeasedDecision } from './lease.js';
 
 /** Takes units of a limit and all of its ancestors if they fit now; with `peek`, only reports if they would. */

@@ -20,7 +20,7 @@ import type { Rule } from '../rules/rule.js';
 import { MAX_WORK, workOf } from '../../engine/limits/compiled-limit.js';
 import type { Check } from '../../storage/stores/store.js';
 import { Limiter } from './limiter.js';
-import { refuseHeldUnits } from './take.js';
+import { refuseHeldUnits } from './caller-answer.js';
 
 const DECLARATIONS = {
   check: { location: 'LimiterService.check', namespace: '', inCall: true },

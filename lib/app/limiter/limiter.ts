@@ -21,14 +21,13 @@ import { type Counter, withStarts } from '../../engine/limits/counter.js';
 import type { Decision } from '../../engine/limits/decision.js';
 import type { Rule } from '../rules/rule.js';
 import type { Store } from '../../storage/stores/store.js';
-import { acquire, hold } from './acquire.js';
+import { acquire, type AcquireOptions, hold } from './acquire.js';
 import { corrections, namedCounter, ownCounter } from './called-limit.js';
 import { consume, consumeSync } from './consume.js';
 import { changeCredits, type CreditOptions } from './credits.js';
 import type { Lease, LeasedDecision } from './lease.js';
-import type { AcquireOptions, ReserveOptions } from './limiter-options.js';
 import type { Reservation } from './reservation.js';
-import { reserve, settleHeld } from './reserve.js';
+import { reserve, type ReserveOptions, settleHeld } from './reserve.js';
 import type { WaitQueues } from '../waiting/wait-queues.js';
 
 /**

@@ -1,10 +1,12 @@
+import { RateLimitArgumentError } from '../../engine/errors/errors.js';
+import { holdMessages } from '../../engine/errors/messages/calls.js';
 import { assertActual } from '../../engine/limits/arguments.js';
-import { type Decision, hide, isHidden } from '../../engine/limits/decision.js';
-import { isEstimate } from '../../storage/stores/store-decision.js';
-import type { Refund, Store } from '../../storage/stores/store.js';
-import { reservationId } from './reservation-id.js';
-import { settle } from './settlement.js';
+import type { CheckEntry } from '../../engine/limits/counter.js';
+import { type CheckResult, type Decision, hide, isHidden, toCheckResult } from '../../engine/limits/decision.js';
+import { chargeOf, isEstimate, toCallerDecision } from '../../storage/stores/store-decision.js';
+import type { Refund, Store, StoreDecision } from '../../storage/stores/store.js';
 import type { WaitQueues } from '../waiting/wait-queues.js';
+import { settle } from './settlement.js';
 
 /**
  * Reserved units. Those of a bucket may be for a future time: `delayMs` is the wait until they can be used. Those of a limit with a `hold`
@@ -88,4 +90,84 @@ export class Reservation implements Decision {
     this.#ended = true;
     return taken;
   }
+}
+
+/** Units of several limits that were reserved together: of all limits, or, if one rejected, of none. */
+export class ReservedCheck implements CheckResult {
+  readonly allowed: boolean;
+  /** One reservation for each limit, in the order of the limits. */
+  readonly decisions: Reservation[];
+  readonly tightest: Reservation;
+  readonly delayMs: number;
+
+  /** @internal */
+  constructor(entries: readonly CheckEntry[], answers: readonly StoreDecision[], store: Store, queues: WaitQueues) {
+    const { allowed, decisions, tightest, delayMs } = toCheckResult(
+      answers.map((answer, index) => toCallerDecision(answer, entries[index]!.limit)),
+      entries,
+    );
+    this.allowed = allowed;
+    this.delayMs = delayMs;
+    this.decisions = decisions.map((decision, index) => {
+      const entry = entries[index]!;
+      const answer = answers[index]!;
+      const taken = allowed && answer.allowed && !entry.limit.off ? chargeOf(entry, answer) : undefined;
+      return new Reservation(decision, taken, store, queues);
+    });
+    this.tightest = this.decisions[decisions.indexOf(tightest)]!;
+  }
+
+  /**
+   * Replaces the reserved units with the units actually used, as `settle` of each reservation does.
+   *
+   * @param actual units of each limit, in the order of the limits: whole numbers >= 0
+   */
+  async settle(actual: readonly number[]): Promise<void> {
+    const { decisions } = this;
+    if (!Array.isArray(actual) || actual.length !== decisions.length) {
+      throw new RateLimitArgumentError(holdMessages.wrongActuals(actual, decisions.length), {
+        code: 'SLUICE_INVALID_COST',
+      });
+    }
+    const units: readonly number[] = actual;
+    for (const each of units) assertActual(each);
+    await Promise.all(decisions.map((reservation, index) => reservation.settle(units[index]!)));
+  }
+
+  /** Refunds the units of all limits. */
+  async cancel(): Promise<void> {
+    await Promise.all(this.decisions.map((reservation) => reservation.cancel()));
+  }
+}
+
+/** The store with the held units, by the letter in an id. */
+const SOURCES: Readonly<Record<string, Decision['source']>> = { r: 'redis', m: 'memory', f: 'fallback' };
+/** The last part is for a candidate that was charged at the same time: the ticket of its hold, if it has one. */
+const FORM = /^([0-9a-z]{1,11})-([0-9a-z]{1,11})-([0-9a-z]{1,11})-([rmf])(?:-([0-9a-z]{0,11}))?$/;
+const RADIX = 36;
+
+/** The data needed to find held units from any process. */
+type Held = Pick<Refund, 'ticket' | 'units' | 'chargedAt' | 'source' | 'candidate'>;
+
+/** The id of a reservation that holds units. */
+function reservationId(taken: Refund | undefined): string | undefined {
+  if (taken === undefined || !isEstimate(taken)) return undefined;
+  const letter = Object.entries(SOURCES).find(([, source]) => source === taken.source)?.[0] ?? 'r';
+  const numbers = [taken.ticket!, taken.units, taken.chargedAt!];
+  const parts = [...numbers.map((number) => number.toString(RADIX)), letter];
+  if (taken.candidate?.allowed === true) parts.push(taken.candidate.ticket?.toString(RADIX) ?? '');
+  return parts.join('-');
+}
+
+/** Reads an id. Throws `RateLimitArgumentError`. */
+export function readReservationId(id: unknown): Held {
+  const [, ...parts] = (typeof id === 'string' && FORM.exec(id)) || [];
+  const [ticket, units, chargedAt] = parts.slice(0, 3).map((part) => Number.parseInt(part, RADIX));
+  const ofCandidate = parts[4] === undefined || parts[4] === '' ? undefined : Number.parseInt(parts[4], RADIX);
+  const isValid = [ticket, units, chargedAt, ofCandidate ?? 0].every((number) => Number.isSafeInteger(number));
+  if (!isValid || units! < 1) throw new RateLimitArgumentError(holdMessages.wrongReservation(id));
+  const held = { ticket: ticket!, units: units!, chargedAt: chargedAt!, source: SOURCES[parts[3]!] };
+  // The limit and its candidate were charged in one call.
+  if (parts[4] === undefined) return held;
+  return { ...held, candidate: { allowed: true, chargedAt: chargedAt!, ...(ofCandidate && { ticket: ofCandidate }) } };
 }

@@ -3,7 +3,7 @@ import { RateLimitArgumentError } from '../../engine/errors/errors.js';
 import { holdMessages, withinMessages } from '../../engine/errors/messages/calls.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { assertActual, toMs } from '../../engine/limits/arguments.js';
-import { type Asked, askedOf, type WithinOptions } from '../../engine/limits/consume-options.js';
+import { type Asked, askedOf, type CallOptions, type WithinOptions } from '../../engine/limits/consume-options.js';
 import type { CheckEntry } from '../../engine/limits/counter.js';
 import { versionsOf } from '../../engine/limits/limit-feature.js';
 import { callEntries } from '../rules/resolve/call-entries.js';
@@ -11,9 +11,20 @@ import { decided, decidedEnforced } from '../../storage/stores/decide.js';
 import { openDecision, chargeOf, chargesOf, toCallerDecision } from '../../storage/stores/store-decision.js';
 import { type CalledLimit, isNested, ownCounter } from './called-limit.js';
 import { levelDecision } from './caller-answer.js';
-import { RESERVE_OPTIONS, type ReserveOptions } from './limiter-options.js';
-import { readReservationId } from './reservation-id.js';
-import { Reservation } from './reservation.js';
+import type { Duration } from '../../engine/options/values.js';
+import { readReservationId, Reservation } from './reservation.js';
+
+/** The units that a call reserves. */
+export interface ReserveOptions extends CallOptions {
+  /**
+   * The maximum wait: milliseconds or a duration such as `'5s'`, at most 1 year. If the units would come later, the reservation is
+   * rejected.
+   * @default '1y'
+   */
+  maxWait?: Duration | undefined;
+}
+
+const RESERVE_OPTIONS = ['maxWait'] as const satisfies readonly (keyof ReserveOptions)[];
 
 /** Reserves units of a limit: for a future time, as an estimate, or, if the limit has parents, only units that are available now. */
 export async function reserve(

@@ -10,15 +10,19 @@ import type { Declaration } from '../rules/declaration.js';
 import type { RuleCompiler } from '../rules/rule-compiler.js';
 import type { KeyedLimits } from '../rules/rule.js';
 import { reasonOf } from '../../engine/errors/reasons.js';
-import { carryOver } from './carry-over.js';
+import { carryOver, readPatch, withPatch } from './rate-patch.js';
 import { afterEnd, KeyOverride } from './key-override.js';
 import { KeyTable } from './key-table.js';
 import type { LimitOverrideKind } from './override-address.js';
-import type { OverrideHolder } from './override-holder.js';
-import { isDamaged, isInForce, type OverrideRecord, type StoredRecord } from './override-record.js';
+import {
+  isDamaged,
+  isInForce,
+  type OverrideHolder,
+  type OverrideRecord,
+  type StoredRecord,
+} from './override-record.js';
 import type { LimitMode } from '../../engine/limits/limit-settings.js';
 import type { CurrentMode, CurrentRate, KeyOverrides, OverridePage } from './override.js';
-import { readPatch, withPatch } from './rate-patch.js';
 
 /** The maximum number of unused compiled limits to keep. */
 const MOST_UNUSED = 100;

@@ -9,7 +9,7 @@ import { LongTimeout } from '../../engine/util/long-timeout.js';
 import { LimitOverrides } from './limit-overrides.js';
 import type { Lists } from './lists/lists.js';
 import { addressOf, fieldOf, type OverrideKind } from './override-address.js';
-import type { OverrideHolder } from './override-holder.js';
+import type { OverrideHolder } from './override-record.js';
 import type { OverrideUpdate } from './override-store.js';
 
 /** A record that expires. */

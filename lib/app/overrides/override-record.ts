@@ -1,9 +1,10 @@
 import { algorithms } from '../../engine/algorithms/index.js';
-import { type ListName, LISTS } from '../config/list-entry.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { LIMIT_MODES, type LimitMode } from '../../engine/limits/limit-settings.js';
 import { time } from '../../engine/options/kinds.js';
 import { isInMonths } from '../../engine/options/values.js';
+import { type ListName, LISTS } from '../config/list-entry.js';
+import type { OverrideKind } from './override-address.js';
 import { INHERIT_MODES, type InheritMode, type RatePatch } from './override.js';
 
 /** The stored form of an override. `lua/overrides.lua` documents each field. */
@@ -25,7 +26,7 @@ export interface OverrideRecord {
 }
 
 /** A stored record that cannot be read. */
-export interface DamagedRecord {
+interface DamagedRecord {
   readonly damage: string;
 }
 
@@ -115,4 +116,20 @@ function withUnits(patch: RatePatch | null | undefined): RatePatch | null | unde
 
 function isTime(option: string): boolean {
   return Object.hasOwn(algorithms.options, option) && algorithms.options[option]!.kind.read === time.read;
+}
+
+/** Stores and applies the records of one limit, or of all limits. */
+export interface OverrideHolder<Kind extends OverrideKind = OverrideKind> {
+  /** The number of keys that have records. */
+  readonly size: number;
+  /** Takes a record. Returns the time at which it expires. */
+  put(kind: Kind, key: string, stored: StoredRecord | undefined, now: number): number | undefined;
+  /** Ends the record of a key if it has expired. */
+  expire(kind: Kind, key: string, now: number): void;
+  /** Drops all records. */
+  clear(): void;
+  /** Applies the records. */
+  commit(): void;
+  /** The times at which records expire. */
+  expiries(): Iterable<[at: number, kind: Kind, key: string]>;
 }

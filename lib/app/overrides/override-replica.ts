@@ -1,8 +1,7 @@
 import { fieldOf } from './override-address.js';
 import { asRecord, readRecord, type StoredRecord } from './override-record.js';
-import { RecordReader } from './record-reader.js';
+import { isKnownKind, type RecordPage, RecordReader, type StoreState } from './overrides-reply.js';
 import type { OverrideUpdate, StoredChange } from './override-store.js';
-import { isKnownKind, type RecordPage, type StoreState } from './overrides-reply.js';
 
 /** Identifies a change. If histories diverge, changes with the same number have different times. */
 export type Known = Pick<StoredChange, 'version' | 'at'>;

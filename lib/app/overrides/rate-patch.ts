@@ -3,12 +3,14 @@ import { algorithms } from '../../engine/algorithms/index.js';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { planMessages } from '../../engine/errors/messages/rates.js';
-import type { ExactLimit } from '../config/limit-definition.js';
-import { optionsOf } from '../config/limit-options.js';
-import { secondVersion } from '../../storage/features/options.js';
 import { refuseForeignOptions } from '../../engine/limits/limit-terms.js';
 import { ownRows } from '../../engine/options/option-row.js';
 import { isObject } from '../../engine/options/values.js';
+import { secondVersion } from '../../storage/features/options.js';
+import type { ExactLimit } from '../config/limit-definition.js';
+import { optionsOf } from '../config/limit-options.js';
+import type { Declaration } from '../rules/declaration.js';
+import type { OverrideRecord } from './override-record.js';
 import type { RatePatch } from './override.js';
 
 /** Applies a patch to a definition. The compiler checks the values of the options. */
@@ -48,4 +50,19 @@ function changeableOf(algorithm: Algorithm): string[] {
   return Object.keys(rows).filter(
     (option) => Object.hasOwn(algorithm.options, option) || rows[option]!.live === 'rate',
   );
+}
+
+/**
+ * Determines how counters carry over to a changed rate:
+ * - 'keep': the keys stay, and the algorithms convert their state;
+ * - 'proportional' and 'additive': the keys stay, and each counter converts its units at its next check;
+ * - 'reset': a new generation, which has new keys.
+ */
+export function carryOver(
+  generation: number,
+  record: Pick<OverrideRecord, 'inherit' | 'previousQuota'> | undefined,
+): Pick<Declaration, 'generation' | 'carry'> {
+  const { inherit, previousQuota } = record ?? {};
+  if ((inherit !== 'proportional' && inherit !== 'additive') || previousQuota === undefined) return { generation };
+  return { generation, carry: { mode: inherit, quotaBefore: previousQuota } };
 }

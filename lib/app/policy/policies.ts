@@ -15,7 +15,7 @@ import { identityOf } from '../overrides/lists/listed.js';
 import { identityProblem, keyProblem, patternProblem } from '../rules/possible-keys.js';
 import type { Rule } from '../rules/rule.js';
 import { reasonOf } from '../../engine/errors/reasons.js';
-import type { PolicySource } from './policy-source.js';
+import type { PolicySource } from './sources.js';
 
 // All that an app with a policy loads.
 export { readPolicySettings } from './policy-settings.js';

@@ -8,9 +8,8 @@ import { policyMessages } from '../../engine/errors/messages/rates.js';
 import { withinMessages } from '../../engine/errors/messages/calls.js';
 import { readPatch, withPatch } from '../overrides/rate-patch.js';
 import type { AddedLimit, LimitRegistry, LimitVersion, NamedLimit } from '../rules/limit-registry.js';
-import type { Declaration } from '../rules/declaration.js';
+import { type Declaration, withPolicy } from '../rules/declaration.js';
 import type { RuleCompiler } from '../rules/rule-compiler.js';
-import { withPolicy } from '../rules/with-policy.js';
 import type { Steps } from './slices.js';
 
 /** The common options that can change at run time. They belong to the compiled limit, not to the rule. */

@@ -4,9 +4,7 @@ import type { PolicyOptions } from '../config/policy.js';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { policyMessages } from '../../engine/errors/messages/rates.js';
-import { FilePolicySource } from './file.source.js';
-import { FunctionPolicySource } from './function.source.js';
-import type { PolicySource } from './policy-source.js';
+import { FilePolicySource, FunctionPolicySource, type PolicySource } from './sources.js';
 import { isPolicyPath } from './read-text.js';
 
 const LOCATION = 'RateLimitModule.policy';

@@ -12,9 +12,8 @@ import { type LimitMode, limitName } from '../../engine/limits/limit-settings.js
 import type { OptionRows } from '../../engine/options/option-row.js';
 import { algorithmOptions } from '../rules/common-options.js';
 import { type Located, type LocatedEntry, type Place, showPlace } from './located.js';
-import { policyOptions } from './policy-options.js';
+import { policyOptions, readOption } from './policy-options.js';
 import type { Problems } from './problems.js';
-import { readOption } from './read-option.js';
 import type { Steps } from './slices.js';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
 

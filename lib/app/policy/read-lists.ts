@@ -4,7 +4,7 @@ import { listMessages, policyMessages } from '../../engine/errors/messages/rates
 import { limitName } from '../../engine/limits/limit-settings.js';
 import type { JsonSchema } from '../../engine/options/option-row.js';
 import { CAUSE_PATTERN, CAUSE_EXPECTED, isCauseText } from '../overrides/change-options.js';
-import { FORMS, isListForm, readForm } from '../overrides/lists/list-form.js';
+import { FORMS, isListForm, readForm } from '../overrides/lists/list-options.js';
 import { LONGEST_KEY } from '../overrides/override-address.js';
 import { type Located, showPlace } from './located.js';
 import type { Problems } from './problems.js';

@@ -8,10 +8,9 @@ import type { LimitMode } from '../../engine/limits/limit-settings.js';
 import type { RatePatch } from '../overrides/override.js';
 import { withPatch } from '../overrides/rate-patch.js';
 import { type Located, type LocatedEntry, showPlace } from './located.js';
-import { overrideOptions } from './policy-options.js';
+import { overrideOptions, readOption } from './policy-options.js';
 import type { Problems } from './problems.js';
 import { checkName, refuseForeignOptions, tryAlone } from './read-limits.js';
-import { readOption } from './read-option.js';
 import type { Steps } from './slices.js';
 
 const KEY_EXPECTED =

@@ -1,27 +1,25 @@
 import { isDeepStrictEqual } from 'node:util';
 import { Inject, Injectable } from '@nestjs/common';
 import { algorithms } from '../../engine/algorithms/index.js';
-import { limitOptions, optionsOf } from '../config/limit-options.js';
+import { limitOptions, optionsOf, ownerOfOption } from '../config/limit-options.js';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { logger, OnceLogger } from '../../engine/errors/logger.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { optionMessages } from '../../engine/errors/messages/options.js';
 import { type LikelySeconds, likelySeconds } from '../../engine/options/check-options.js';
 import type { LimitDefinition } from '../config/limit-definition.js';
-import { ownerOfOption } from '../config/option-owner.js';
 import type { Policy, PolicyLimit } from '../config/policy.js';
 import { RATE_LIMIT_POLICY, RATE_LIMIT_SETTINGS } from '../config/tokens.js';
 import { type RateLimitSettings } from '../config/settings.js';
 import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
 import { MODULE_NAMESPACE } from '../../engine/limits/limit-settings.js';
-import { type ByRequest, isFixed } from './by-request/is-fixed.js';
+import { type ByRequest, isFixed } from '../config/limits-by-request.js';
 import { ancestorsOf, refusePlanOfParent } from './ancestors.js';
-import type { Declaration } from './declaration.js';
+import { type Declaration, withPolicy } from './declaration.js';
 import type { LimitReading } from './limit-reading.js';
 import { countsAddresses, type KeysInUse, takesAnyKey } from './possible-keys.js';
 import type { Rule } from './rule.js';
 import { RuleCompiler } from './rule-compiler.js';
-import { withPolicy } from './with-policy.js';
 
 /** The place of an entry of the module's `limits`. */
 export function placeInModule(index: number): Pick<Declaration, 'location' | 'namespace'> {

@@ -1,12 +1,13 @@
 import type { ExecutionContext } from '@nestjs/common';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
-import { messages } from '../../engine/errors/messages/general.js';
 import { withinMessages } from '../../engine/errors/messages/calls.js';
-import type { RequestParts } from '../transports/request-reader.js';
-import type { Phase } from '../config/common-limit-options.js';
+import { messages } from '../../engine/errors/messages/general.js';
+import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
 import { type Awaitable, mapAll } from '../../engine/util/awaitable.js';
+import type { Phase } from '../config/common-limit-options.js';
+import type { RequestParts } from '../transports/request-reader.js';
 import type { RoutePaths } from './route-paths.js';
-import type { Rule } from './rule.js';
+import { Rule } from './rule.js';
 
 /** A function or class that finds rules for a request. */
 export interface RuleSource {
@@ -161,7 +162,7 @@ export function withAncestors(rules: Rule[], location: string): Rule[] {
 }
 
 /** Observes the steps of a merge. */
-export interface MergeObserver {
+interface MergeObserver {
   /** Called when a limit starts to apply at a site; `spec` is that limit, or the function that returned it. */
   applied(rule: Rule, site: DeclarationSite, spec: Rule | RuleSource): void;
   /** Called when a limit no longer applies from a site on, because the site skips it or has another limit with its name. */
@@ -203,4 +204,47 @@ export function merge(sites: readonly DeclarationSite[], answers: Answers, obser
 
 export function isSource(spec: Rule | RuleSource): spec is RuleSource {
   return 'ask' in spec;
+}
+
+/** Separates the namespace of a class from that of one of its routes. */
+export const ROUTE_OF_CLASS = '@route ';
+
+/** A route's own version of a rule that applies to all routes, or to all routes of a class. It follows changes of the rate. */
+export class RouteRule extends Rule {
+  private source: CompiledLimit;
+  /** The route's limits for keys with overrides, by the limits that these keys have on all routes. */
+  private readonly ownLimits = new WeakMap<CompiledLimit, CompiledLimit>();
+  private readonly namespace: string;
+
+  /** `name`: the unique name of the route. */
+  constructor(
+    override readonly ofAll: Rule,
+    name: string,
+  ) {
+    const namespace = `${ofAll.configured.namespace} ${name}`;
+    super(ofAll.configured.inNamespace(namespace), ofAll.settings);
+    this.namespace = namespace;
+    this.source = ofAll.configured;
+  }
+
+  override get ancestors(): readonly Rule[] {
+    return this.ofAll.ancestors;
+  }
+
+  override get limit(): CompiledLimit {
+    const { limit } = this.ofAll;
+    if (limit !== this.source) {
+      this.source = limit;
+      this.decideBy(limit.inNamespace(this.namespace));
+    }
+    return super.limit;
+  }
+
+  override limitFor(identity: string): CompiledLimit {
+    const limit = this.ofAll.limitFor(identity);
+    if (limit === this.ofAll.limit) return this.limit;
+    let own = this.ownLimits.get(limit);
+    if (own === undefined) this.ownLimits.set(limit, (own = limit.inNamespace(this.namespace)));
+    return own;
+  }
 }

@@ -1,35 +1,43 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { type AlgorithmOptions, algorithms } from '../../engine/algorithms/index.js';
-import type { Count, Scope } from '../config/common-limit-options.js';
-import { type MeasuredCost, readMeasure } from '../config/measured-cost.js';
-import type { LimitDefaults, LimitDefinition } from '../config/limit-definition.js';
-import { COMMON_OPTIONS, isDefault, limitOptions, optionsOf, secondVersionOf } from '../config/limit-options.js';
-import { ownerOfOption } from '../config/option-owner.js';
-import type { RateLimitSettings } from '../config/settings.js';
-import { RATE_LIMIT_REDIS, RATE_LIMIT_SETTINGS } from '../config/tokens.js';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
-import { byRequestMessages } from '../../engine/errors/messages/app-code.js';
 import { logger, OnceLogger } from '../../engine/errors/logger.js';
+import { byRequestMessages } from '../../engine/errors/messages/app-code.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { regionMessages } from '../../engine/errors/messages/redis.js';
-import { childlessOption, featuresOfOptions, featureTerms, requestTraitOf } from '../../storage/features/index.js';
-import { type BoundKey, KeyResolverFactory } from '../key-resolvers/key-resolver.factory.js';
-import { DecisionHooks } from '../hooks/decision-hooks.js';
-import type { RefusalAnswer, RefusalOption } from '../http/refusal-answer.js';
 import { blockTerms } from '../../engine/limits/block-terms.js';
 import type { LimitPlace, LimitSettings, OnStoreError } from '../../engine/limits/compiled-limit.js';
 import { type LikelySeconds, likelySeconds, refuseUnknown } from '../../engine/options/check-options.js';
 import { type OptionRows, ownRow } from '../../engine/options/option-row.js';
 import { givenOptions, orElse } from '../../engine/options/values.js';
-import type { Connection } from '../../storage/redis/connection.js';
 import { isPromise } from '../../engine/util/awaitable.js';
-import { bare } from '../../engine/util/objects.js';
 import { ValueCache } from '../../engine/util/bounded-maps.js';
+import { bare } from '../../engine/util/objects.js';
+import type { RequestTrait } from '../../storage/features/feature.js';
+import { childlessOption, featuresOfOptions, featureTerms, requestTraitOf } from '../../storage/features/index.js';
+import type { Connection } from '../../storage/redis/connection.js';
+import type { Count, Scope } from '../config/common-limit-options.js';
+import type { LimitDefaults, LimitDefinition } from '../config/limit-definition.js';
+import {
+  type AllCommonOptions,
+  COMMON_OPTIONS,
+  isDefault,
+  limitOptions,
+  optionsOf,
+  ownerOfOption,
+  secondVersionOf,
+} from '../config/limit-options.js';
+import { type MeasuredCost, readMeasure } from '../config/measured-cost.js';
+import type { RateLimitSettings } from '../config/settings.js';
+import { RATE_LIMIT_REDIS, RATE_LIMIT_SETTINGS } from '../config/tokens.js';
+import { DecisionHooks } from '../hooks/decision-hooks.js';
+import type { RefusalAnswer, RefusalOption } from '../http/refusal-answer.js';
+import { keySchemes } from '../key-resolvers/index.js';
+import { type BoundKey, formsOf, KeyResolverFactory } from '../key-resolvers/key-resolver.factory.js';
+import { isFixed } from '../config/limits-by-request.js';
 import { algorithmOptions, commonOptions } from './common-options.js';
-import { isFixed } from './by-request/is-fixed.js';
 import type { Declaration } from './declaration.js';
 import { LimitKind, LimitReading } from './limit-reading.js';
-import { earlyForms, refuseWhatNeedsARoute } from './middleware-phase.js';
 import { RefusalResolvers } from './refusal-resolvers.js';
 import type { Rule, RuleSettings } from './rule.js';
 
@@ -260,4 +268,32 @@ function optionThatNeedsName(options: object): string | undefined {
     if (rows !== undefined && ownRow(rows[option]!).needsName === true) return option;
   }
   return undefined;
+}
+
+/** The `key` options that a middleware supports, for messages. */
+function earlyForms(): string {
+  return `${formsOf(keySchemes.filter(({ needsRoute }) => !needsRoute))} in phase 'middleware'`;
+}
+
+/**
+ * Throws `RateLimitConfigError` if a limit needs something that a middleware can't know. It runs before the route and the user are known,
+ * so functions receive the request as it is at that point.
+ */
+function refuseWhatNeedsARoute(
+  key: BoundKey,
+  options: AllCommonOptions,
+  trait: RequestTrait<BoundKey> | undefined,
+  location: string,
+  everywhere: boolean,
+): void {
+  const { within, perRoute } = options;
+  const refuse = (option: string, got: unknown, expected: string) => {
+    throw new RateLimitConfigError(messages.wrongOption(location, option, got, expected));
+  };
+  if (!everywhere) refuse('phase', 'middleware', "guard or authenticated (middleware only in the module's 'limits')");
+  if (key.needsRoute) refuse('key', key.given, earlyForms());
+  if (typeof trait?.by === 'object')
+    refuse(trait.option, (options as Record<string, unknown>)[trait.option], "nothing in phase 'middleware'");
+  if (within !== undefined) refuse('within', within, "nothing in phase 'middleware'");
+  if (perRoute === true) refuse('perRoute', perRoute, "false in phase 'middleware'");
 }

@@ -1,13 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { ModulesContainer } from '@nestjs/core';
-import { limitersOf } from '../config/limiter-tokens.js';
+import { limitersOf } from '../config/tokens.js';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { moduleLogger } from '../../engine/errors/logger.js';
 import { messages } from '../../engine/errors/messages/general.js';
-import { bindsOwnGuard } from './bound-guards.js';
-import { type DeclaredClass, type DeclaredMethod, isRoute } from './declared-class.js';
-import { GuardCheck } from './guard-check.js';
-import { HandlerClasses } from './handler-classes.js';
+import { bindsOwnGuard, GuardCheck } from './guard-check.js';
+import { type DeclaredClass, type DeclaredMethod, HandlerClasses, isRoute } from './handler-classes.js';
 import { LimitRegistry } from './limit-registry.js';
 import { classNameOf, Namespaces } from './namespaces.js';
 import { type RuleSource, rulesOfPhase } from './route-rules.js';

@@ -1,6 +1,5 @@
 import { type ExecutionContext, type HttpException, HttpStatus } from '@nestjs/common';
-import { RateLimitDeniedException } from '../http/rate-limit-denied.exception.js';
-import { RateLimitExceededException } from '../http/rate-limit-exceeded.exception.js';
+import { RateLimitDeniedException, RateLimitExceededException } from '../http/rate-limit.exceptions.js';
 import { asObject } from '../../engine/util/objects.js';
 import { waitIn } from './refusal.js';
 import type { RequestLike, RequestParts, RequestReader } from './request-reader.js';

@@ -2,8 +2,33 @@ import type { ExecutionContext } from '@nestjs/common';
 import { RateLimitArgumentError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { isPromise } from '../../engine/util/awaitable.js';
-import { httpReader } from './http.reader.js';
+import { asObject } from '../../engine/util/objects.js';
 import type { RequestParts, RequestReader } from './request-reader.js';
+
+/** HTTP with any framework. `ip` comes from the framework's own request, so it respects the proxies that the framework trusts. */
+export const httpReader: RequestReader = {
+  transport: 'http',
+
+  read(context) {
+    const args: readonly unknown[] = context.getArgs();
+    return { request: asObject(args[0]), response: asObject(args[1]) };
+  },
+
+  call(context) {
+    const args: readonly unknown[] = context.getArgs();
+    return asObject(args[0]) ?? args;
+  },
+};
+
+const NOTHING: RequestParts = Object.freeze({});
+
+/** The reader for transports without one. It returns no request and no response. */
+export const unreadReader: RequestReader = { transport: '', read: () => NOTHING };
+
+/** Returns true if no reader has read these parts. The call may well have what they lack. */
+export function isUnread(parts: RequestParts): boolean {
+  return parts === NOTHING;
+}
 
 /** Reads the request and the response of a call. Throws if the reader returns nothing usable, so that no call goes uncounted. */
 export function partsOf(reader: RequestReader, context: ExecutionContext): RequestParts {

@@ -1,8 +1,7 @@
 import type { ExecutionContext } from '@nestjs/common';
 import { asObject } from '../../engine/util/objects.js';
 import type { ClientSocket } from './connection.js';
-import { asMcpContext, mcpRefusal } from './mcp-refusal.js';
-import { refusalData } from './refusal.js';
+import { asMcpContext, mcpRefusal, refusalData } from './refusal.js';
 import type { RequestLike, RequestParts, RequestReader } from './request-reader.js';
 import { rethrow } from '../../engine/errors/reasons.js';
 

@@ -1,7 +1,6 @@
 import { LongTimeout } from '../../engine/util/long-timeout.js';
 import { compareTimes, type TimedUnits } from './reserved-units.js';
-import type { Turn } from './turn.js';
-import { delayMsOf } from './turn-answer.js';
+import { delayMsOf, type Turn } from './turn.js';
 import type { CallHolder, WaitingCall } from './waiting-call.js';
 
 /** The units of all limits of a call. `decision` is that of the limit with the longest delay. */

@@ -1,6 +1,5 @@
 import { LongTimeout } from '../../engine/util/long-timeout.js';
-import { ReservedGroup } from './reserved-group.js';
-import { compareTimes, compareUnits, type ReservedUnits, spacingMs } from './reserved-units.js';
+import { compareTimes, compareUnits, ReservedGroup, type ReservedUnits, spacingMs } from './reserved-units.js';
 import type { Turn } from './turn.js';
 import type { CallHolder, WaitingCall } from './waiting-call.js';
 

@@ -1,6 +1,5 @@
 import { RefusedCall } from './refused-call.js';
-import { goesOn } from './turn.js';
-import { allDone, type TurnAnswer } from './turn-answer.js';
+import { allDone, goesOn, type TurnAnswer } from './turn.js';
 import type { UnitSource } from './unit-source.js';
 import type { WaitingCall } from './waiting-call.js';
 import { MAX_BATCH, type WaitingLine } from './waiting-line.js';

@@ -4,7 +4,7 @@ import type { ListVerdicts } from '../overrides/lists/lists.js';
 import type { Refund } from '../../storage/stores/store.js';
 import { LongTimeout } from '../../engine/util/long-timeout.js';
 import { Rounds, type StartedCall } from './rounds.js';
-import type { TurnAnswer } from './turn-answer.js';
+import type { TurnAnswer } from './turn.js';
 import type { GiveBack, SourceListener, UnitSource } from './unit-source.js';
 import type { CallHolder, WaitingCall } from './waiting-call.js';
 import type { WaitingCount } from './waiting-count.js';

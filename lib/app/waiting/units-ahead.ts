@@ -2,13 +2,11 @@ import { MAX_INTERVAL_MS } from '../../engine/options/values.js';
 import type { CheckEntry } from '../../engine/limits/counter.js';
 import { chargeOf, chargesOf } from '../../storage/stores/store-decision.js';
 import type { Refund, Store, StoreDecision } from '../../storage/stores/store.js';
-import { unitsAhead } from './places-ahead.js';
+import { type Conversion, type GiveBack, type SourceListener, unitsAhead, type UnitSource } from './unit-source.js';
 import { RefusedCall } from './refused-call.js';
 import { ReservedQueue } from './reserved-queue.js';
 import type { ReservedUnits } from './reserved-units.js';
-import { goesOn, type Turn } from './turn.js';
-import { TurnAnswer } from './turn-answer.js';
-import type { Conversion, GiveBack, SourceListener, UnitSource } from './unit-source.js';
+import { goesOn, type Turn, TurnAnswer } from './turn.js';
 import type { WaitingCall } from './waiting-call.js';
 import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
 

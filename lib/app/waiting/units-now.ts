@@ -2,8 +2,7 @@ import type { CheckEntry } from '../../engine/limits/counter.js';
 import { chargesOf } from '../../storage/stores/store-decision.js';
 import type { Store } from '../../storage/stores/store.js';
 import { DelayedCalls } from './delayed-calls.js';
-import type { Turn } from './turn.js';
-import { allDone, delayMsOf, TurnAnswer } from './turn-answer.js';
+import { allDone, delayMsOf, type Turn, TurnAnswer } from './turn.js';
 import type { Conversion, GiveBack, SourceListener, UnitSource } from './unit-source.js';
 import type { AskWatcher, WaitingCall } from './waiting-call.js';
 

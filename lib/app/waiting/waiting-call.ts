@@ -4,7 +4,7 @@ import { messages } from '../../engine/errors/messages/general.js';
 import type { CheckEntry } from '../../engine/limits/counter.js';
 import { toDecision } from '../../storage/stores/store-decision.js';
 import { LongTimeout } from '../../engine/util/long-timeout.js';
-import { RateLimitTimeoutError } from './rate-limit-timeout.error.js';
+import { RateLimitTimeoutError } from './waiting-errors.js';
 import type { Refusal, Turn } from './turn.js';
 
 interface Subscription {

@@ -1,5 +1,5 @@
 import { waitMessages } from '../../engine/errors/messages/calls.js';
-import { RateLimitWaitersError } from './rate-limit-waiters.error.js';
+import { RateLimitWaitersError } from './waiting-errors.js';
 
 /** The bound for all counters together, as a multiple of the bound for one counter. */
 const COUNTERS = 10;

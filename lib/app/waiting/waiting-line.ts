@@ -1,4 +1,4 @@
-import { leastGapMs } from './places-ahead.js';
+import { leastGapMs } from './unit-source.js';
 import type { RefusedCall } from './refused-call.js';
 import type { WaitingCall } from './waiting-call.js';
 

@@ -1,5 +1,5 @@
 import { cliMessages } from '../../engine/errors/messages/cli.js';
-import { FilePolicySource } from '../../app/policy/file.source.js';
+import { FilePolicySource } from '../../app/policy/sources.js';
 import { isPolicyPath } from '../../app/policy/read-text.js';
 import { showProblem } from '../../app/policy/problems.js';
 import type { PolicyReading } from '../../app/policy/read-policy.js';

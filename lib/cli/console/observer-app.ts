@@ -18,7 +18,7 @@ import { moduleOf } from '../../console/rate-limit-console.module.js';
 import type { PublishedLimitInfo, ReadApp } from '../../console/telemetry/published-limits.js';
 import type { LimitDefinition } from '../../app/config/limit-definition.js';
 import { cliMessages } from '../../engine/errors/messages/cli.js';
-import { SkipRateLimit } from '../../nest/decorators/skip-rate-limit.decorator.js';
+import { SkipRateLimit } from '../../nest/decorators.js';
 import { besideRegions } from '../app/in-regions.js';
 import type { RedisPlace } from '../app/place.js';
 import { isWithoutHome, type RegionRole } from '../app/app-redis.js';

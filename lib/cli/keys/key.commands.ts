@@ -6,7 +6,7 @@ import type { ExplainedLimit } from '../../nest/explain/explanation.js';
 import type { Limiter } from '../../app/limiter/limiter.js';
 import type { WithinOptions } from '../../engine/limits/consume-options.js';
 import type { LimitRegistry } from '../../app/rules/limit-registry.js';
-import { keysOfShown } from '../../app/rules/resolve/keys-of-shown.js';
+import { keysOfShown } from '../../app/rules/ancestors.js';
 import type { Rule } from '../../app/rules/rule.js';
 import { columns, printableJson, printableLines, showMs } from '../../engine/util/printable.js';
 import { placesOf, redisOf, type StartedApp } from '../app/started-app.js';

@@ -4,7 +4,7 @@ import type { ListEntry } from '../../app/config/list-entry.js';
 import { hashedHeader } from '../../app/key-resolvers/header.js';
 import { cliMessages } from '../../engine/errors/messages/cli.js';
 import { entryOf } from '../../app/overrides/lists/listed.js';
-import { type ListForm, readForm } from '../../app/overrides/lists/list-form.js';
+import { type ListForm, readForm } from '../../app/overrides/lists/list-options.js';
 import type { OverrideRecord } from '../../app/overrides/override-record.js';
 import { printableJson, printableLines } from '../../engine/util/printable.js';
 import { withoutSecrets } from '../../engine/errors/reasons.js';

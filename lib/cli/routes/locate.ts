@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { SourceMap } from 'node:module';
 import { dirname, join, relative, resolve } from 'node:path';
-import type { ListedRoute } from '../../nest/routes/listed-route.js';
+import type { ListedRoute } from '../../nest/routes/route-list.js';
 
 /** A route with the place of its method. */
 export interface LocatedRoute extends ListedRoute {

@@ -14,7 +14,7 @@ import { type Measure, readMeasure } from '../../app/config/measured-cost.js';
 import type { ExactLimit } from '../../app/config/limit-definition.js';
 import { blockTerms } from '../../engine/limits/block-terms.js';
 import { CompiledLimit } from '../../engine/limits/compiled-limit.js';
-import { FilePolicySource } from '../../app/policy/file.source.js';
+import { FilePolicySource } from '../../app/policy/sources.js';
 import { showProblem } from '../../app/policy/problems.js';
 import { isPolicyPath } from '../../app/policy/read-text.js';
 import { algorithmOptions } from '../../app/rules/common-options.js';

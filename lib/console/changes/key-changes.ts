@@ -1,7 +1,7 @@
 import { reasonOf } from '../../engine/errors/reasons.js';
 import { consoleMessages } from '../../engine/errors/messages/console.js';
 import type { Limiter } from '../../app/limiter/limiter.js';
-import { keysOfShown } from '../../app/rules/resolve/keys-of-shown.js';
+import { keysOfShown } from '../../app/rules/ancestors.js';
 import type { WithinOptions } from '../../engine/limits/consume-options.js';
 import type { LimiterService } from '../../nest/limiter.service.js';
 import { prefixOf } from '../../app/overrides/override-address.js';

@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import { consoleMessages } from '../../engine/errors/messages/console.js';
 import type { ListEntry, ListName } from '../../app/config/list-entry.js';
 import type { LimiterService } from '../../nest/limiter.service.js';
-import { FORMS, readForm } from '../../app/overrides/lists/list-form.js';
+import { FORMS, readForm } from '../../app/overrides/lists/list-options.js';
 import type { ListedEntry } from '../../app/overrides/lists/list.js';
 import type { Overrides } from '../../app/overrides/overrides.js';
 import type { Changed, ListItems } from '../api.js';

@@ -16,7 +16,7 @@ import {
   VERSION_NEUTRAL,
 } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
-import { SkipRateLimit } from '../../nest/decorators/skip-rate-limit.decorator.js';
+import { SkipRateLimit } from '../../nest/decorators.js';
 import { actorOf, type Cause, ConsoleProblem } from '../problem.js';
 import { CONSOLE_ROUTES, type ConsoleGuard, type ReadRoutes } from '../console-options.js';
 import { Fields } from '../fields.js';

@@ -6,11 +6,11 @@ import { CONSOLE_ROUTES, type ConsoleGuard, type ReadRoutes } from '../console-o
 import { ConsoleProblem } from '../problem.js';
 import type { RateLimitSettings } from '../../app/config/settings.js';
 import { RATE_LIMIT_SETTINGS } from '../../app/config/tokens.js';
-import { RateLimitDeniedException } from '../../app/http/rate-limit-denied.exception.js';
+import { RateLimitDeniedException } from '../../app/http/rate-limit.exceptions.js';
 import type { Limiter } from '../../app/limiter/limiter.js';
 import { LimiterService } from '../../nest/limiter.service.js';
 import { DeniedAddresses } from '../../nest/request/denied-addresses.js';
-import { headerOf } from '../../app/transports/header-of.js';
+import { headerOf } from '../../app/transports/request-reader.js';
 import { CONSOLE_HEADER } from '../api.js';
 import { CONSOLE_LIMIT, tooMany } from '../limit-catalog.js';
 import { clientOf, type ConsoleRequest, keepContext, OPEN } from './route.js';

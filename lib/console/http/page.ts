@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { brotliDecompressSync } from 'node:zlib';
-import { headerOf } from '../../app/transports/header-of.js';
+import { headerOf } from '../../app/transports/request-reader.js';
 import { consoleMessages } from '../../engine/errors/messages/console.js';
 import { PAGE_SCRIPT, PAGE_STYLE, type PageAsset } from '../page.generated.js';
 import { ConsoleProblem } from '../problem.js';

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ExecutionContext } from '@nestjs/common';
 import type { AbstractHttpAdapter } from '@nestjs/core';
-import { PROBLEM_TYPE } from '../../app/http/problem.js';
+import { PROBLEM_TYPE } from '../../app/http/refusal-answer.js';
 import { ipIdentity } from '../../app/key-resolvers/ip.js';
 import { consoleMessages } from '../../engine/errors/messages/console.js';
 import { type Cause, ConsoleProblem } from '../problem.js';

@@ -1,7 +1,7 @@
 import type { CounterState, ExplainedLimit } from '../../nest/explain/explanation.js';
 import type { Explanations } from '../../nest/explain/explanations.js';
 import { formatExplanation } from '../../nest/explain/format.js';
-import { keysOfShown } from '../../app/rules/resolve/keys-of-shown.js';
+import { keysOfShown } from '../../app/rules/ancestors.js';
 import type { LimiterService } from '../../nest/limiter.service.js';
 import { consoleMessages } from '../../engine/errors/messages/console.js';
 import { keyProblem } from '../../app/rules/possible-keys.js';

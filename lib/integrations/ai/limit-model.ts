@@ -1,5 +1,5 @@
-import { RateLimitExceededException } from '../../app/http/rate-limit-exceeded.exception.js';
-import type { ReservedCheck } from '../../app/limiter/reserved-check.js';
+import { RateLimitExceededException } from '../../app/http/rate-limit.exceptions.js';
+import type { ReservedCheck } from '../../app/limiter/reservation.js';
 import { RateLimitArgumentError, RateLimitConfigError } from '../../engine/errors/errors.js';
 import { logger } from '../../engine/errors/logger.js';
 import { aiMessages } from '../../engine/errors/messages/ai.js';

@@ -1,7 +1,6 @@
 import type { ExecutionContext } from '@nestjs/common';
 import type { GraphQLObjectType, GraphQLResolveInfo, OperationDefinitionNode } from 'graphql';
-import { bindsOwnGuard } from '../../app/rules/bound-guards.js';
-import type { GuardCheck } from '../../app/rules/guard-check.js';
+import { bindsOwnGuard, type GuardCheck } from '../../app/rules/guard-check.js';
 import type { HandlerClasses } from '../../app/rules/handler-classes.js';
 import type { HandlerClass } from '../../app/rules/namespaces.js';
 import { rootFieldOf } from '../../app/rules/route-names.js';

@@ -1,5 +1,5 @@
 import type { ExecutionContext, HttpException } from '@nestjs/common';
-import { asMcpContext, mcpRefusal } from '../../app/transports/mcp-refusal.js';
+import { asMcpContext, mcpRefusal } from '../../app/transports/refusal.js';
 import type { RequestLike, RequestParts, RequestReader } from '../../app/transports/request-reader.js';
 import { asObject } from '../../engine/util/objects.js';
 

@@ -1,7 +1,7 @@
 import { Lease } from '../../app/limiter/lease.js';
 import { askOf, type LimitAsk } from '../../app/limiter/limit-checks.js';
 import { settle } from '../../app/limiter/settlement.js';
-import { RateLimitTimeoutError } from '../../app/waiting/rate-limit-timeout.error.js';
+import { RateLimitTimeoutError } from '../../app/waiting/waiting-errors.js';
 import type { Turn } from '../../app/waiting/turn.js';
 import type { WaitQueues } from '../../app/waiting/wait-queues.js';
 import type { WaitOptions } from '../../app/waiting/waiting-call.js';

@@ -1,5 +1,5 @@
 import type { LimitDefinition } from '../../app/config/limit-definition.js';
-import { isRecord } from '../../app/config/option-checks.js';
+import { isRecord } from '../../app/config/module-option-checks.js';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import type { UpstreamParser } from '../../engine/limit-headers/upstream-report.js';

@@ -1,5 +1,5 @@
 import type { HttpException } from '@nestjs/common';
-import { RateLimitExceededException } from '../../app/http/rate-limit-exceeded.exception.js';
+import { RateLimitExceededException } from '../../app/http/rate-limit.exceptions.js';
 import { refusalData } from '../../app/transports/refusal.js';
 import { logger, OnceLogger } from '../../engine/errors/logger.js';
 import { socketMessages } from '../../engine/errors/messages/sockets.js';

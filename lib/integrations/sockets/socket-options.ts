@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { LimitDefinition } from '../../app/config/limit-definition.js';
-import { isRecord } from '../../app/config/option-checks.js';
+import { isRecord } from '../../app/config/module-option-checks.js';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { socketMessages } from '../../engine/errors/messages/sockets.js';

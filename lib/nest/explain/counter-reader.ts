@@ -1,7 +1,7 @@
 import { issuesTickets } from '../../engine/algorithms/algorithm.js';
 import { withDeadline } from '../../storage/redis/deadline.js';
 import { explainedByFeatures } from '../../storage/features/index.js';
-import { withExpectedWait } from '../../app/limiter/hold-times.js';
+import { withExpectedWait } from '../../app/limiter/lease.js';
 import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
 import { type CheckEntry, togetherOf } from '../../engine/limits/counter.js';
 import { decided } from '../../storage/stores/decide.js';

@@ -4,8 +4,7 @@ import { BUILT_IN } from '../../app/key-resolvers/global.js';
 import { ipIdentity } from '../../app/key-resolvers/ip.js';
 import { refuseImpossibleKey } from '../../app/rules/possible-keys.js';
 import type { Rule } from '../../app/rules/rule.js';
-import type { RouteQuery } from './question.js';
-import { LOCATION } from './query.js';
+import { LOCATION, type RouteQuery } from './question.js';
 import { reasons } from './reasons.js';
 
 const ADDRESS = 'ip:';

@@ -15,19 +15,13 @@ import { refuseImpossibleKey } from '../../app/rules/possible-keys.js';
 import { levelsOf } from '../../app/rules/resolve/call-entries.js';
 import type { Rule } from '../../app/rules/rule.js';
 import { addressOf, partsOf } from '../../app/transports/read-request.js';
-import { type AskedLimit, askedFromCode } from './asked-limit.js';
-import { ExplainedRequest } from './explained-request.js';
-import { askedOfRoute } from './explained-route.js';
+import { askedFromCode, type AskedLimit, askedOfRoute, ExplainedRequest } from './asked-limit.js';
 import type { ExplainedFunction, ExplainedSubject } from './explanation.js';
-import { type Group, groupsOf } from './groups.js';
+import { askSources, type Group, groupsOf, Origins, trace, type Trace, unaskedSources } from './trace.js';
 import { Identities } from './identities.js';
-import { askSources, unaskedSources } from './limit-functions.js';
 import { type AskingClient, CODE } from './list-decisions.js';
-import { Origins } from './origins.js';
-import { LOCATION, type Question } from './query.js';
-import type { LimitQuery, RouteQuery } from './question.js';
+import { type LimitQuery, LOCATION, type Question, type RouteQuery } from './question.js';
 import { reasons } from './reasons.js';
-import { trace, type Trace } from './trace.js';
 import { isHandler } from '../../app/rules/route-names.js';
 
 /** The result of resolving a question, before counters are read. */

@@ -5,10 +5,14 @@ import { isLimit } from '../../app/limiter/limit-checks.js';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { methodMessages } from '../../engine/errors/messages/app-code.js';
 import { askMessages } from '../../engine/errors/messages/calls.js';
-import { addSite, callsOf, keepCalls, LimitedCalls } from './limited-calls.js';
-import { LIMITED_METHOD, LimitedMethodSite } from './limited-method.js';
-import type { LimitedDecorator, LimitedMethod, LimitedOptions, SkippedDecorator } from './limited-options.js';
-import { readLimitedOptions } from './read-limited-options.js';
+import { addSite, callsOf, keepCalls, LIMITED_METHOD, LimitedCalls, LimitedMethodSite } from './limited-calls.js';
+import {
+  type LimitedDecorator,
+  type LimitedMethod,
+  type LimitedOptions,
+  readLimitedOptions,
+  type SkippedDecorator,
+} from './limited-options.js';
 
 /** Classes into which Nest injects the limits of their app. */
 const injected = new WeakSet<object>();

@@ -14,12 +14,22 @@ import { isPromise } from '../../engine/util/awaitable.js';
 import { RATE_LIMIT_SETTINGS } from '../../app/config/tokens.js';
 import { type RateLimitSettings } from '../../app/config/settings.js';
 import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
-import { PROBLEM_TYPE, quotaExceeded, reducedCapacity } from '../../app/http/problem.js';
-import { exceededBody, RateLimitExceededException } from '../../app/http/rate-limit-exceeded.exception.js';
-import { deniedProblem, RateLimitDeniedException } from '../../app/http/rate-limit-denied.exception.js';
-import { overloadStatus, type RefusalAnswer, type RefusalResponse } from '../../app/http/refusal-answer.js';
+import {
+  overloadStatus,
+  PROBLEM_TYPE,
+  quotaExceeded,
+  reducedCapacity,
+  type RefusalAnswer,
+  type RefusalResponse,
+} from '../../app/http/refusal-answer.js';
+import {
+  deniedProblem,
+  exceededBody,
+  RateLimitDeniedException,
+  RateLimitExceededException,
+} from '../../app/http/rate-limit.exceptions.js';
 import type { Rule } from '../../app/rules/rule.js';
-import { AnswerDeadline } from '../../app/rules/by-request/answer-deadline.js';
+import { AnswerDeadline } from '../../app/rules/by-request/resolved-limits.js';
 import { assertSendable, readRefusal, withStatus } from './refusal-response.js';
 import type { LimitedRequest } from './limited-request.js';
 import type { PendingCheck } from './request-check.js';

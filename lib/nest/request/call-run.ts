@@ -1,5 +1,6 @@
 import { finished, Readable } from 'node:stream';
-import { StreamableFile } from '@nestjs/common';
+import { HttpException, StreamableFile } from '@nestjs/common';
+import { messages } from '../../engine/errors/messages/general.js';
 
 /** Ends a part of a call; a second call has no effect. */
 export type EndPart = () => void;
@@ -119,4 +120,12 @@ export function runOf(args: object): CallRun | undefined {
 export function keepRun(args: object, run: CallRun): CallRun {
   runs.set(args, run);
   return run;
+}
+
+/** The status that nginx uses if a client closed the connection before the response. */
+const CLIENT_CLOSED_REQUEST = 499;
+
+/** The exception for a request whose client has left. */
+export function clientClosedRequest(): HttpException {
+  return new HttpException(messages.clientClosedRequest(), CLIENT_CLOSED_REQUEST);
 }

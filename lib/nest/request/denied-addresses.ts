@@ -8,7 +8,7 @@ import type { CheckAnswer, CheckOrigin, Store } from '../../storage/stores/store
 import { decide } from '../../storage/stores/decide.js';
 import { isLost } from '../../app/transports/connection.js';
 import { addressOf } from '../../app/transports/read-request.js';
-import { clientClosedRequest } from './client-closed-request.js';
+import { clientClosedRequest } from './call-run.js';
 import type { LimitedRequest } from './limited-request.js';
 
 /** Rejects requests from addresses that lists for all limits deny, before any limit is checked. */

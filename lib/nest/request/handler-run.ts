@@ -1,13 +1,12 @@
-import 'reflect-metadata';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { types } from 'node:util';
-import type { ExecutionContext } from '@nestjs/common';
-import { finalize, map, type Observable, tap } from 'rxjs';
-import { CallRun } from './call-run.js';
-import { clientClosedRequest } from './client-closed-request.js';
-import { type HandlerEnd, LEFT_BEHIND_MS } from './request-completion.js';
+import type { CallHandler, ExecutionContext } from '@nestjs/common';
+import 'reflect-metadata';
+import { defer, finalize, map, type Observable, tap } from 'rxjs';
 import { LongTimeout } from '../../engine/util/long-timeout.js';
-import { isStream, watched } from './subscription.js';
+import { CallRun, clientClosedRequest, runOf } from './call-run.js';
+import type { LimitedRequest } from './limited-request.js';
+import { type HandlerEnd, LEFT_BEHIND_MS } from './request-completion.js';
 
 /** A method of a controller or a gateway. */
 type Method = (this: unknown, ...args: unknown[]) => unknown;
@@ -129,4 +128,79 @@ function ownerOf(prototype: object, name: string): object | undefined {
   let owner: object | null = prototype;
   while (owner !== null && !Object.hasOwn(owner, name)) owner = Object.getPrototypeOf(owner) as object | null;
   return owner ?? undefined;
+}
+
+/** Runs a handler, and reports its end to the completions of its requests: that of the guards, and that of a middleware. */
+export function watchHandler(
+  requests: readonly LimitedRequest[],
+  context: ExecutionContext,
+  next: CallHandler,
+): Observable<unknown> {
+  const completions = requests.flatMap(({ completion }) => completion ?? []);
+  if (completions.length === 0) return next.handle();
+  const call = runOf(context.getArgs()) ?? new CallRun();
+  for (const completion of completions) completion.follow(call);
+  const run = new HandlerRun(call);
+  const handled = run.enter(context.getHandler(), () => next.handle());
+  return defer(() => {
+    if (completions.some(({ wasClosed }) => wasClosed)) throw clientClosedRequest();
+    for (const lease of requests.flatMap(({ leases }) => leases)) lease.keepAlive();
+    const runs = completions.map((completion) => completion.handlerStarted());
+    call.takeOver();
+    return run.watch(handled, context, (end) => {
+      for (const ended of runs) ended(end);
+    });
+  });
+}
+
+/** The stream of a GraphQL subscription, which its client can end. */
+type Stream = AsyncIterable<unknown>;
+
+/** Returns true if a handler returned a stream that is read later, so that its work is not done. */
+export function isStream(value: unknown): value is Stream {
+  return typeof value === 'object' && value !== null && Symbol.asyncIterator in value;
+}
+
+/**
+ * Wraps a stream to report its end: on its own, with an error, or because its reader has left. It also reports each step, since a generator
+ * completes the current one after its reader has left.
+ */
+export function watched(
+  stream: Stream,
+  ended: (failed: boolean, error?: unknown) => void,
+  began: (step: Promise<unknown>) => void = () => {},
+): AsyncIterableIterator<unknown> {
+  const iterator = stream[Symbol.asyncIterator]();
+  const begin = <T extends Promise<unknown> | undefined>(step: T): T => {
+    if (step !== undefined) began(step);
+    return step;
+  };
+  const watch = async (step: Promise<IteratorResult<unknown>>) => {
+    try {
+      const result = await step;
+      if (result.done === true) ended(false);
+      return result;
+    } catch (error) {
+      ended(true, error);
+      throw error;
+    }
+  };
+  return {
+    next: () => watch(begin(iterator.next())),
+    async return(value) {
+      const left = begin(iterator.return?.(value));
+      // It may be waiting for an event that never happens.
+      ended(false);
+      return (await left) ?? { done: true, value };
+    },
+    async throw(error) {
+      const thrown = begin(iterator.throw?.(error));
+      ended(true, error);
+      if (thrown === undefined) throw error;
+      return thrown;
+    },
+    [Symbol.asyncIterator]() {
+      return this;
+    },
+  };
 }

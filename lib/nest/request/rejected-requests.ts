@@ -1,6 +1,6 @@
 import { type ExecutionContext, HttpException, HttpStatus, Inject, Injectable } from '@nestjs/common';
 import { RATE_LIMIT_STORE } from '../../app/config/tokens.js';
-import { RateLimitExceededException } from '../../app/http/rate-limit-exceeded.exception.js';
+import { RateLimitExceededException } from '../../app/http/rate-limit.exceptions.js';
 import { CallerAnswer, leasedResult } from '../../app/limiter/caller-answer.js';
 import { LimitRegistry } from '../../app/rules/limit-registry.js';
 import type { RuleEntry } from '../../app/rules/resolve/resolve.js';
@@ -15,7 +15,7 @@ import { messages } from '../../engine/errors/messages/general.js';
 import { mapAll } from '../../engine/util/awaitable.js';
 import { decideEnforced } from '../../storage/stores/decide.js';
 import type { Store } from '../../storage/stores/store.js';
-import { countedUnits } from './counted-units.js';
+import { countedUnits } from './outcome.js';
 import { Transports } from './transports.js';
 
 /** Counts requests that a guard has rejected. */

@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { Phase } from '../../app/config/common-limit-options.js';
 import { RATE_LIMIT_LISTS, RATE_LIMIT_STORE } from '../../app/config/tokens.js';
-import { withExpectedWait } from '../../app/limiter/hold-times.js';
+import { withExpectedWait } from '../../app/limiter/lease.js';
 import type { Lists } from '../../app/overrides/lists/lists.js';
 import { rulesOfPhase } from '../../app/rules/route-rules.js';
 import { requestEntries } from '../../app/rules/resolve/request-entries.js';
@@ -19,7 +19,7 @@ import {
 } from '../../storage/stores/store.js';
 import { decide } from '../../storage/stores/decide.js';
 import { giveBack, type StoreCheck } from './charges.js';
-import { clientClosedRequest } from './client-closed-request.js';
+import { clientClosedRequest } from './call-run.js';
 import type { LimitedRequest } from './limited-request.js';
 import { findEarly } from './requests.js';
 

@@ -10,7 +10,7 @@ import { DeniedAddresses } from './denied-addresses.js';
 import type { GuardContinuation, LimitedRequest } from './limited-request.js';
 import { type PendingCheck, RequestCheck } from './request-check.js';
 import { findEarly, Requests } from './requests.js';
-import { watchHandler } from './watch-handler.js';
+import { watchHandler } from './handler-run.js';
 
 /** Runs the limits of requests: in the middleware, in the guard and, if a limit needs to know the user, after all guards. */
 @Injectable()

@@ -1,20 +1,16 @@
 import { ServerResponse } from 'node:http';
 import { type ExecutionContext, Inject, Injectable } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
-import type { CheckedLimit, CheckResult } from '../../engine/limits/decision.js';
-import { Attempts, type FailureLog, logger } from '../../engine/errors/logger.js';
-import { messages } from '../../engine/errors/messages/general.js';
-import { RATE_LIMIT_SETTINGS } from '../../app/config/tokens.js';
-import { type RateLimitSettings } from '../../app/config/settings.js';
-import type { RequestParts } from '../../app/transports/request-reader.js';
-import { connectionOf } from '../../app/transports/connection.js';
+import type { RateLimitSettings } from '../../app/config/settings.js';
+import { RATE_LIMIT_RANDOM, RATE_LIMIT_SETTINGS } from '../../app/config/tokens.js';
 import { isHeaders, isOwnFormat, retryAfter } from '../../app/http/header-format.js';
 import { type LimitInfo, limitInfos } from '../../app/http/limit-info.js';
-import { RATE_LIMIT_RANDOM } from '../../app/config/tokens.js';
-import { type ShownResult, shownOf } from '../../app/http/shown-limits.js';
-import { spreadWaits } from '../../app/http/retry-jitter.js';
-import { combineResults } from '../../app/http/shared-responses.js';
-import { HiddenResponses } from './hidden-responses.js';
+import { combineResults, shownOf, type ShownResult, spreadWaits } from '../../app/http/reported-result.js';
+import { connectionOf } from '../../app/transports/connection.js';
+import type { RequestParts } from '../../app/transports/request-reader.js';
+import { Attempts, type FailureLog, logger, OnceLogger } from '../../engine/errors/logger.js';
+import { messages } from '../../engine/errors/messages/general.js';
+import type { CheckedLimit, CheckResult } from '../../engine/limits/decision.js';
 
 /** Shows whether headers can still be set: the first property in Express and Node, the second in Fastify. */
 interface SendableResponse {
@@ -194,4 +190,36 @@ export class ResponseHeaders {
   private isCrossOrigin(response: object): boolean {
     return this.get(response, 'Access-Control-Allow-Origin') !== undefined;
   }
+}
+
+/** The methods that set headers, of Fastify's and of Node's responses. */
+interface Headed {
+  readonly header?: unknown;
+  readonly setHeader?: unknown;
+}
+
+/** Warns, once per app, about HTTP adapters whose responses lack members that limits need. Responses of other transports may lack them. */
+export class HiddenResponses {
+  private readonly log = new OnceLogger(logger);
+
+  /** Checks a response that should receive headers. */
+  warnOfHeaders(response: object, context: ExecutionContext): void {
+    if (response instanceof ServerResponse) return;
+    const { header, setHeader }: Headed = response;
+    if (typeof header === 'function' || typeof setHeader === 'function') return;
+    if (isHidden(response, context)) this.log.warn(messages.hidesHeaders(nameOf(response)));
+  }
+
+  /** Checks a response whose end has to be known. */
+  warnOfEnd(response: object | undefined, context: ExecutionContext): void {
+    if (response !== undefined && isHidden(response, context)) this.log.warn(messages.hidesEnd(nameOf(response)));
+  }
+}
+
+function isHidden(response: object, context: ExecutionContext): boolean {
+  return context.getType() === 'http' && connectionOf(response) === undefined;
+}
+
+function nameOf({ constructor }: object): string {
+  return typeof constructor === 'function' && constructor.name !== '' ? constructor.name : 'a class without a name';
 }

@@ -1,6 +1,6 @@
 import { type ArgumentsHost, type ExecutionContext, Injectable } from '@nestjs/common';
 import { retryAfter } from '../../app/http/header-format.js';
-import type { RateLimitExceededException } from '../../app/http/rate-limit-exceeded.exception.js';
+import type { RateLimitExceededException } from '../../app/http/rate-limit.exceptions.js';
 import type { CheckedLimit, CheckResult, Decision } from '../../engine/limits/decision.js';
 import { LimitRegistry } from '../../app/rules/limit-registry.js';
 import type { Rule } from '../../app/rules/rule.js';
@@ -9,8 +9,7 @@ import type { RequestReader } from '../../app/transports/request-reader.js';
 import type { Awaitable } from '../../engine/util/awaitable.js';
 import { Answers } from './answers.js';
 import type { LimitedRequest } from './limited-request.js';
-import { requestOfCall } from './request-of-call.js';
-import { searchDecided } from './requests.js';
+import { requestOfCall, searchDecided } from './requests.js';
 import { ResponseHeaders } from './response-headers.js';
 import { Transports } from './transports.js';
 

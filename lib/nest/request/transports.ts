@@ -6,10 +6,9 @@ import { provided } from '../../engine/util/instances.js';
 import { RATE_LIMIT_SETTINGS } from '../../app/config/tokens.js';
 import { type RateLimitSettings } from '../../app/config/settings.js';
 import { graphqlReader } from '../../app/transports/graphql.reader.js';
-import { httpReader } from '../../app/transports/http.reader.js';
+import { httpReader, unreadReader } from '../../app/transports/read-request.js';
 import type { RequestReader } from '../../app/transports/request-reader.js';
 import { rpcReader } from '../../app/transports/rpc.reader.js';
-import { unreadReader } from '../../app/transports/unread.reader.js';
 import { wsReader } from '../../app/transports/ws.reader.js';
 
 const EXPECTED = 'a list of RequestReaders, each an object or an injectable class with transport and read';

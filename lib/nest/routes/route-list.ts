@@ -1,4 +1,4 @@
-import { type DeclarationSite, isSource } from '../../app/rules/route-rules.js';
+import type { Phase } from '../../app/config/common-limit-options.js';
 import { declaredOn, lineageOf } from '../../app/rules/declared-metadata.js';
 import type { HandlerClasses } from '../../app/rules/handler-classes.js';
 import type { LimitRegistry } from '../../app/rules/limit-registry.js';
@@ -15,11 +15,48 @@ import {
 } from '../../app/rules/route-names.js';
 import type { RoutePaths } from '../../app/rules/route-paths.js';
 import type { RouteRulesRegistry } from '../../app/rules/route-rules-registry.js';
+import { type DeclarationSite, isSource } from '../../app/rules/route-rules.js';
+import type { LimitMode } from '../../engine/limits/limit-settings.js';
 import { nameOfKey } from '../../app/key-resolvers/index.js';
-import { Origins } from '../explain/origins.js';
-import { skipOf as skipText, trace } from '../explain/trace.js';
-import { ALL_CALLS, LIMITED_METHOD, type LimitedMethodSite } from '../methods/limited-method.js';
-import type { ListedLimit, ListedRoute, RouteKind } from './listed-route.js';
+import { Origins, skipOf as skipText, trace } from '../explain/trace.js';
+import { ALL_CALLS, LIMITED_METHOD, type LimitedMethodSite } from '../methods/limited-calls.js';
+
+/**
+ * How a route is called: over HTTP, as a query, mutation or subscription, as a field of a GraphQL type, as an event of a gateway, as a
+ * message of a microservice, by an MCP client, or as a BullMQ job.
+ */
+export type RouteKind = 'http' | 'graphql' | 'field' | 'event' | 'message' | 'mcp' | 'job';
+
+/** A limit that applies to a route. */
+export interface ListedLimit {
+  readonly name: string;
+  readonly key: string;
+  /** When it is checked; jobs and `@Limited` have no phases. */
+  readonly phase?: Phase;
+  readonly mode?: LimitMode;
+  /** Where it is declared: `limits[0]`, `@RateLimit on UsersController.list`. */
+  readonly declared: string;
+  /** For a limit used by name, where it is defined: `define.login`. */
+  readonly definition?: string;
+}
+
+/** A route, and what limits it. */
+export interface ListedRoute {
+  readonly kind: RouteKind;
+  /** The name for clients: `GET /v1/users/:id`, `Query users`. */
+  readonly route: string;
+  readonly controller: string;
+  readonly handler: string;
+  readonly limits: readonly ListedLimit[];
+  /** Where functions are declared that find further limits by the request. */
+  readonly functions: readonly string[];
+  /** The `@SkipRateLimit()` that exempts it from inherited limits. */
+  readonly skips?: string;
+  /** Why, as that says. */
+  readonly because?: string;
+  /** True if nothing limits it, and no reason is given for that. Never true of jobs and of fields of types. */
+  readonly unlimited: boolean;
+}
 
 /** The parts of an app that know its routes. They may come from another copy of the package. */
 export interface RouteParts {

@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { isDamaged, type StoredRecord, readRecord } from '../../../lib/app/overrides/override-record.js';
-import { RecordReader } from '../../../lib/app/overrides/record-reader.js';
+import { RecordReader } from '../../../lib/app/overrides/overrides-reply.js';
 import { propertyRuns } from '../../support/limits/property-runs.js';
 
 const MEMBERS = [

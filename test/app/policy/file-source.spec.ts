@@ -3,7 +3,7 @@ import { mkdtemp, rm, symlink, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
-import { FilePolicySource } from '../../../lib/app/policy/file.source.js';
+import { FilePolicySource } from '../../../lib/app/policy/sources.js';
 import { PolicyFolder } from './policy-folder.js';
 
 const folder = new PolicyFolder();

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Policy } from '../../../lib/app/config/policy.js';
 import { algorithms } from '../../../lib/engine/algorithms/index.js';
-import { PlainValue } from '../../../lib/app/policy/plain-value.js';
+import { PlainValue } from '../../../lib/app/policy/located.js';
 import { Problems, showProblem } from '../../../lib/app/policy/problems.js';
 import { type PolicyReading, readPolicy } from '../../../lib/app/policy/read-policy.js';
 import { readText } from '../../../lib/app/policy/read-text.js';

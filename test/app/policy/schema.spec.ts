@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import ts from 'typescript';
 import { algorithms } from '../../../lib/engine/algorithms/index.js';
 import { COMMON_OPTIONS } from '../../../lib/app/config/limit-options.js';
-import { PlainValue } from '../../../lib/app/policy/plain-value.js';
+import { PlainValue } from '../../../lib/app/policy/located.js';
 import { Problems } from '../../../lib/app/policy/problems.js';
 import { readPolicy } from '../../../lib/app/policy/read-policy.js';
 import { policyOptions } from '../../../lib/app/policy/policy-options.js';

@@ -1,4 +1,4 @@
-import { PlainValue } from '../../../lib/app/policy/plain-value.js';
+import { PlainValue } from '../../../lib/app/policy/located.js';
 import { RATE_LIMIT_POLICIES } from '../../../lib/app/config/tokens.js';
 import type { Policies } from '../../../lib/app/policy/policies.js';
 import { Problems } from '../../../lib/app/policy/problems.js';

@@ -20,8 +20,8 @@ import {
   throwError,
   toArray,
 } from 'rxjs';
-import { partOfCall } from '../../../lib/nest/request/abandoned-observable.js';
-import { isStream, watched } from '../../../lib/nest/request/subscription.js';
+import { partOfCall } from '../../../lib/nest/follow-calls.js';
+import { isStream, watched } from '../../../lib/nest/request/handler-run.js';
 
 describe('the run of a call', () => {
   let run: CallRun;

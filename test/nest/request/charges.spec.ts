@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { MemoryStore, RateLimitStoreError } from '../../../lib/index.js';
 import { type Check, CompiledLimit, type StoreDecision } from '../../../lib/testing/store/index.js';
-import { leaseBegan, leaseEnded, withExpectedWait } from '../../../lib/app/limiter/hold-times.js';
+import { leaseBegan, leaseEnded, withExpectedWait } from '../../../lib/app/limiter/lease.js';
 import { PendingCheck } from '../../../lib/nest/request/request-check.js';
 import type { RuleEntry } from '../../../lib/app/rules/resolve/resolve.js';
 import type { CheckAnswer } from '../../../lib/storage/stores/store.js';

@@ -7,19 +7,19 @@ import { type GuardContinuation, LimitedRequest } from '../../../lib/nest/reques
 import { RouteRules } from '../../../lib/app/rules/route-rules.js';
 import type { Rule } from '../../../lib/app/rules/rule.js';
 import { createTestingStore } from '../../../lib/testing/index.js';
-import { httpReader } from '../../../lib/app/transports/http.reader.js';
+import { httpReader } from '../../../lib/app/transports/read-request.js';
 import { ruleOf } from '../../support/limits/rules.js';
 import { Connection } from './connections.js';
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { inspect } from 'node:util';
-import { keepRequest, requestOfCall } from '../../../lib/nest/request/request-of-call.js';
+import { keepRequest, requestOfCall } from '../../../lib/nest/request/requests.js';
 import { lastValueFrom, type Observable, Subject } from 'rxjs';
 import { CompiledLimit } from '../../../lib/testing/store/index.js';
 import { WaitQueues } from '../../../lib/app/waiting/wait-queues.js';
-import { clientClosedRequest } from '../../../lib/nest/request/client-closed-request.js';
+import { clientClosedRequest } from '../../../lib/nest/request/call-run.js';
 import { RequestCompletion } from '../../../lib/nest/request/request-completion.js';
-import { watchHandler } from '../../../lib/nest/request/watch-handler.js';
+import { watchHandler } from '../../../lib/nest/request/handler-run.js';
 import { decided } from '../../../lib/storage/stores/decide.js';
 import { nodeResponse } from '../../support/http/responses.js';
 

@@ -13,7 +13,7 @@ import { CallRun } from '../../../lib/nest/request/call-run.js';
 import { RequestCompletion } from '../../../lib/nest/request/request-completion.js';
 import { Connection } from './connections.js';
 import { TimeoutError } from 'rxjs';
-import { leaseEndOf } from '../../../lib/nest/request/lease-end.js';
+import { leaseEndOf } from '../../../lib/nest/request/outcome.js';
 
 describe('the completion of a request', () => {
   const contextOf = (type: string) => ({ getType: () => type }) as unknown as ExecutionContext;

@@ -4,7 +4,7 @@ import { RATE_LIMIT_STORE } from '../../../lib/app/config/tokens.js';
 import { LimitRegistry } from '../../../lib/app/rules/limit-registry.js';
 import { RouteRulesRegistry } from '../../../lib/app/rules/route-rules-registry.js';
 import type { Store } from '../../../lib/index.js';
-import { RateLimitInterceptor } from '../../../lib/nest/rate-limit.interceptor.js';
+import { RateLimitInterceptor } from '../../../lib/nest/rate-limit.enhancers.js';
 import type { CompiledLimit } from '../../../lib/testing/store/index.js';
 
 /** The store that an app's limits count in, with all its layers. `isBroken` is true while the store is skipped after failures. */

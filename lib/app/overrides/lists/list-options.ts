@@ -1,13 +1,13 @@
+import { RateLimitConfigError } from '../../../engine/errors/errors.js';
+import { messages } from '../../../engine/errors/messages/general.js';
+import { listMessages } from '../../../engine/errors/messages/rates.js';
 import { duration, oneOf, wholeNumber } from '../../../engine/options/check-options.js';
 import { type ConfiguredListEntry, type ListName, LISTS, type ListsOptions } from '../../config/list-entry.js';
-import { RateLimitConfigError } from '../../../engine/errors/errors.js';
-import { listMessages } from '../../../engine/errors/messages/rates.js';
-import { messages } from '../../../engine/errors/messages/general.js';
 import type { ChangeCause } from '../change-cause.js';
 import { assertOptions, CAUSE, MOST_OF_A_PAGE, readCause } from '../change-options.js';
+import { isOverrideKey, prefixOf } from '../override-address.js';
 import type { ListOptions, ListPageOptions } from './list.js';
-import { isListForm, readForm } from './list-form.js';
-import type { Listed } from './listed.js';
+import { identityKey, type Listed, networkKey } from './listed.js';
 import { readNetwork } from './network.js';
 
 /** An entry of the module's options. */
@@ -106,4 +106,28 @@ function readConfigured(list: ListName, entry: unknown, location: string): Confi
   }
   const { reason: why } = readCause({ ...(reason !== undefined && { reason }) }, location);
   return { location, limit: limit ?? '', listed: { key, list, record: undefined, reason: why } };
+}
+
+/** The ways in which an entry can identify clients. */
+export const FORMS = ['ip', 'identity', 'pattern'] as const;
+
+/** One of these. */
+export type ListForm = (typeof FORMS)[number];
+
+export function isListForm(name: unknown): name is ListForm {
+  return FORMS.includes(name as ListForm);
+}
+
+/** Turns the client of an entry into the address of its record, or returns the expected form. */
+export function readForm(form: ListForm, value: unknown): { readonly key: string } | { readonly expected: string } {
+  if (form === 'ip') {
+    const network = readNetwork(value);
+    return typeof network === 'string' ? { expected: network } : { key: networkKey(network.text) };
+  }
+  if (form === 'pattern') {
+    const isPattern = isOverrideKey(value) && prefixOf(value) !== undefined;
+    return isPattern ? { key: identityKey(value) } : { expected: listMessages.listedPatternExpected() };
+  }
+  const isIdentity = isOverrideKey(value) && prefixOf(value) === undefined;
+  return isIdentity ? { key: identityKey(value) } : { expected: listMessages.listedIdentityExpected() };
 }

@@ -4,12 +4,9 @@ import { listMessages } from '../../../engine/errors/messages/rates.js';
 import { messages } from '../../../engine/errors/messages/general.js';
 import { firstAfter, KeyTable } from '../key-table.js';
 import { isOverrideKey, type OverrideKind } from '../override-address.js';
-import { isDamaged, isInForce, type StoredRecord } from '../override-record.js';
-import type { OverrideHolder } from '../override-holder.js';
-import type { ClientAddress } from './client-address.js';
+import { isDamaged, isInForce, type OverrideHolder, type StoredRecord } from '../override-record.js';
+import { type ClientAddress, type Network, PrefixTable, readNetwork } from './network.js';
 import { identityOf, type Listed, listedBy, networkOf } from './listed.js';
-import { readNetwork, type Network } from './network.js';
-import { PrefixTable } from './prefix-table.js';
 
 /** The maximum number of records to log per limit. */
 const MOST_LOGGED = 100;

@@ -2,7 +2,7 @@ import type { ListName } from '../../config/list-entry.js';
 import type { PolicyListEntry } from '../../config/policy.js';
 import type { CompiledLimit } from '../../../engine/limits/compiled-limit.js';
 import { ownIdentity } from '../../../engine/limits/hierarchy.js';
-import { type ClientAddress, RecentAddresses } from './client-address.js';
+import { type ClientAddress, RecentAddresses } from './network.js';
 import type { ListedEntry } from './list.js';
 import type { ConfiguredEntry } from './list-options.js';
 import { ListScope, stricter } from './list-scope.js';

@@ -1,7 +1,8 @@
-import { isIPv6 } from 'node:net';
+import { isIPv4, isIPv6 } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { listMessages } from '../../../engine/errors/messages/rates.js';
-import type { AddressParts } from './prefix-table.js';
+import { RecentMap } from '../../../engine/util/bounded-maps.js';
+import { embeddedIPv4, withoutPort } from '../../key-resolvers/ip.js';
 
 /** A network, or a single address. */
 export interface Network {
@@ -85,4 +86,94 @@ function partsOfV4(address: string): AddressParts | undefined {
 function textOf(parts: AddressParts): string {
   if (parts.length === 8) return new ipaddr.IPv6([...parts]).toRFC5952String();
   return parts.flatMap((part) => [part >> 8, part & 0xff]).join('.');
+}
+
+/** The bits of an address in groups of 16: two for IPv4, eight for IPv6. */
+export type AddressParts = readonly number[];
+
+/** Values per network of one address family. There is one map per prefix length, and few lengths are in use. */
+export class PrefixTable<T> {
+  private readonly byLength = new Map<number, Map<string | number, T>>();
+  /** The lengths in use, the longest first. */
+  private lengths: readonly number[] = [];
+
+  set(parts: AddressParts, length: number, value: T): void {
+    let values = this.byLength.get(length);
+    if (values === undefined) {
+      this.byLength.set(length, (values = new Map()));
+      this.sortLengths();
+    }
+    values.set(prefixOf(parts, length), value);
+  }
+
+  delete(parts: AddressParts, length: number): void {
+    const values = this.byLength.get(length);
+    values?.delete(prefixOf(parts, length));
+    if (values?.size !== 0) return;
+    this.byLength.delete(length);
+    this.sortLengths();
+  }
+
+  /** The value of the smallest network that contains an address. */
+  find(address: AddressParts): T | undefined {
+    for (const length of this.lengths) {
+      const value = this.byLength.get(length)!.get(prefixOf(address, length));
+      if (value !== undefined) return value;
+    }
+    return undefined;
+  }
+
+  private sortLengths(): void {
+    this.lengths = [...this.byLength.keys()].sort((one, other) => other - one);
+  }
+}
+
+/** The leading bits: a number for IPv4, a text with one character per 16 bits for IPv6. */
+function prefixOf(parts: AddressParts, length: number): string | number {
+  if (parts.length === 2) return length === 0 ? 0 : ((parts[0]! << 16) | parts[1]!) & (-1 << (32 - length));
+  const whole = length >> 4;
+  const rest = length & 15;
+  let prefix = '';
+  for (let index = 0; index < whole; index++) prefix += String.fromCharCode(parts[index]!);
+  return rest === 0 ? prefix : prefix + String.fromCharCode(parts[whole]! & (0xffff << (16 - rest)));
+}
+
+/** The full address of a client. An IPv6 address that embeds an IPv4 address counts as both; an IPv4-mapped one only as IPv4. */
+export interface ClientAddress {
+  readonly v4?: AddressParts | undefined;
+  readonly v6?: AddressParts | undefined;
+}
+
+/** The result for a text that isn't an address. */
+const NONE: ClientAddress = {};
+
+/** Reads an address in the form that transports provide. */
+export function readClientAddress(text: string): ClientAddress {
+  if (isIPv4(text)) return { v4: partsOfIPv4(text) };
+  const address = withoutPort(text);
+  if (!ipaddr.isValid(address)) return NONE;
+  const parsed = ipaddr.parse(address);
+  if (!(parsed instanceof ipaddr.IPv6)) return { v4: partsOf(parsed) };
+  if (parsed.isIPv4MappedAddress()) return { v4: partsOf(parsed.toIPv4Address()) };
+  const embedded = embeddedIPv4(parsed.parts);
+  return { v4: embedded === undefined ? undefined : partsOfIPv4(embedded), v6: parsed.parts };
+}
+
+/** Reads IPv4 addresses, which are the most frequent, much faster than a general parser. */
+function partsOfIPv4(text: string): AddressParts {
+  const [first, second, third, fourth] = text.split('.').map(Number) as [number, number, number, number];
+  return [(first << 8) | second, (third << 8) | fourth];
+}
+
+/** The maximum length of an address with a port. A trusted proxy may send any text. */
+const LONGEST_ADDRESS = 64;
+
+/** Caches the latest addresses. */
+export class RecentAddresses {
+  private readonly recent = new RecentMap<ClientAddress>();
+
+  of(text: string): ClientAddress {
+    if (text.length > LONGEST_ADDRESS) return NONE;
+    return this.recent.of(text, readClientAddress) ?? NONE;
+  }
 }

@@ -9,8 +9,7 @@ import { RATE_LIMIT_SETTINGS } from '../../config/tokens.js';
 import { byRequestMessages } from '../../../engine/errors/messages/app-code.js';
 import { messages } from '../../../engine/errors/messages/general.js';
 import { Instances } from '../../../engine/util/instances.js';
-import { AnswerDeadline } from './answer-deadline.js';
-import { ResolvedLimits } from './resolved-limits.js';
+import { AnswerDeadline, ResolvedLimits } from './resolved-limits.js';
 
 /**
  * Throws `RateLimitConfigError` if an instance of the app has a member whose name is almost that of an optional one, and lacks that one.

@@ -1,18 +1,90 @@
-import { Injectable, type Type } from '@nestjs/common';
-import type { LimitDefinition } from '../../config/limit-definition.js';
-import type { LimitFunction, LimitResolver } from '../../config/limits-by-request.js';
+import { type ExecutionContext, HttpException, Injectable, type Type } from '@nestjs/common';
 import { RateLimitConfigError } from '../../../engine/errors/errors.js';
 import { logger, OnceLogger } from '../../../engine/errors/logger.js';
 import { byRequestMessages } from '../../../engine/errors/messages/app-code.js';
+import { messages } from '../../../engine/errors/messages/general.js';
+import { reasonOf } from '../../../engine/errors/reasons.js';
+import { andThen, type Awaitable, isPromise } from '../../../engine/util/awaitable.js';
+import { RecentMap } from '../../../engine/util/bounded-maps.js';
+import { isCallable } from '../../../engine/util/objects.js';
+import type { ExactLimit, LimitDefinition } from '../../config/limit-definition.js';
+import type { ByRequest, LimitFunction, LimitResolver, RateFunction } from '../../config/limits-by-request.js';
 import { isResolverClass } from '../../key-resolvers/custom.js';
-import { andThen } from '../../../engine/util/awaitable.js';
 import type { Declaration } from '../declaration.js';
 import { LimitRegistry } from '../limit-registry.js';
+import type { RuleSource } from '../route-rules.js';
 import type { Rule } from '../rule.js';
-import type { ByRequest } from './is-fixed.js';
+import type { AnswerDeadline } from './resolved-limits.js';
 import { LimitResolvers } from './limit-resolvers.js';
-import { LimitSource, type Selection } from './limit-source.js';
-import { type ByRate, RateSelection } from './rate-selection.js';
+
+/** A function or class of the app that finds the limits of one place, and a reader for its results. */
+interface Selection {
+  find(context: ExecutionContext, place: string): Awaitable<unknown>;
+  /** Reads a result. `ownNamespace`: the namespace of the route, if each route has its own counter. Throws `RateLimitConfigError`. */
+  read(answer: unknown, place: string, ownNamespace?: string): readonly Rule[];
+  /** One of its rules, if they all have the same name and only differ in their rate. */
+  readonly example?: Rule;
+}
+
+/** Finds rules per request. If that fails, messages name the place and the route. */
+export class LimitSource implements RuleSource {
+  /** The place of its declaration, and its route, for messages. */
+  readonly place: string;
+
+  constructor(
+    readonly location: string,
+    private readonly selection: Selection,
+    private readonly deadline: AnswerDeadline,
+    private readonly log: OnceLogger,
+    route?: string,
+    private readonly ownNamespace?: string,
+  ) {
+    this.place = route === undefined ? location : byRequestMessages.onRoute(location, route);
+  }
+
+  get example(): Rule | undefined {
+    return this.selection.example;
+  }
+
+  /** A copy for one route. `namespace` returns the namespace of the route. */
+  forRoute(name: string, namespace: () => string): LimitSource {
+    const own = this.example?.perRoute === true ? namespace() : undefined;
+    return new LimitSource(this.location, this.selection, this.deadline, this.log, name, own);
+  }
+
+  ask(context: ExecutionContext): Awaitable<readonly Rule[]> {
+    try {
+      const answer = this.selection.find(context, this.place);
+      return isPromise(answer) ? this.answered(answer) : this.read(answer);
+    } catch (error) {
+      throw this.reported(error);
+    }
+  }
+
+  private async answered(answer: Promise<unknown>): Promise<readonly Rule[]> {
+    try {
+      const late = () =>
+        new RateLimitConfigError(byRequestMessages.slow(this.place, this.deadline.ms), {
+          code: 'SLUICE_RESOLVE_TIMEOUT',
+        });
+      return this.read(await this.deadline.of(answer, late));
+    } catch (error) {
+      throw this.reported(error);
+    }
+  }
+
+  private read(answer: unknown): readonly Rule[] {
+    return this.selection.read(answer, this.place, this.ownNamespace);
+  }
+
+  /** The library's own errors name the place, and HTTP errors are thrown on purpose. Others are logged with the place. None is changed. */
+  private reported(error: unknown): unknown {
+    if (!(error instanceof RateLimitConfigError || error instanceof HttpException)) {
+      this.log.error(byRequestMessages.failed(this.place), error instanceof Error ? error.stack : reasonOf(error));
+    }
+    return error;
+  }
+}
 
 /** Turns functions and classes that find limits into sources. */
 @Injectable()
@@ -59,3 +131,75 @@ export class LimitSources {
       .map((limit) => this.registry.rule(limit as LimitDefinition, declaration));
   }
 }
+
+/** A limit whose rate is a function, regardless of its other options. */
+interface ByRate {
+  readonly rate: RateFunction;
+  readonly phase?: unknown;
+}
+
+/** Sample rates. Options such as `prefetch` and `ceiling` depend on the rate, and have to be valid for one of these. */
+const EXAMPLES = [1, 1_000_000];
+
+/** A limit whose rate is found per request. Its other options are checked at start-up. */
+class RateSelection implements Selection {
+  readonly example: Rule;
+  private readonly rate: RateFunction;
+  private readonly others: Omit<ExactLimit, 'rate'>;
+  /** The rules of recent rates, by route. */
+  private readonly known = new Map<string, RecentMap<readonly Rule[]>>();
+
+  constructor(
+    limit: ByRate,
+    private readonly declaration: Declaration,
+    private readonly compile: (limit: LimitDefinition, declaration: Declaration) => Rule,
+  ) {
+    const { rate, ...others } = limit;
+    this.rate = rate;
+    this.others = others as Omit<ExactLimit, 'rate'>;
+    if (!isCallable(rate)) {
+      throw new RateLimitConfigError(
+        messages.wrongOption(declaration.location, 'rate', rate, byRequestMessages.wrongRateSource),
+      );
+    }
+    if (limit.phase === 'middleware') {
+      throw new RateLimitConfigError(
+        messages.wrongOption(declaration.location, 'phase', limit.phase, byRequestMessages.early),
+      );
+    }
+    this.example = this.firstOf(EXAMPLES);
+  }
+
+  find(context: ExecutionContext): number | null | Promise<number | null> {
+    return this.rate(context);
+  }
+
+  read(rate: unknown, location: string, route = ''): readonly Rule[] {
+    if (rate === null) return NONE;
+    if (typeof rate !== 'number') {
+      throw new RateLimitConfigError(messages.wrongOption(location, 'rate', rate, byRequestMessages.wrongRate));
+    }
+    let ofRoute = this.known.get(route);
+    if (ofRoute === undefined) this.known.set(route, (ofRoute = new RecentMap()));
+    return ofRoute.of(String(rate), () => [this.ruleOf(rate, location, route)])!;
+  }
+
+  private ruleOf(rate: number, location: string, route = ''): Rule {
+    const { namespace } = this.declaration;
+    const definition = { ...this.others, rate } as LimitDefinition;
+    const own = route === '' ? namespace : `${namespace} ${route}`;
+    return this.compile(definition, { ...this.declaration, location, namespace: own, rate: this.rate });
+  }
+
+  private firstOf(rates: readonly number[]): Rule {
+    const [rate, ...others] = rates;
+    try {
+      return this.ruleOf(rate!, this.declaration.location);
+    } catch (error) {
+      if (others.length === 0) throw error;
+      return this.firstOf(others);
+    }
+  }
+}
+
+const NONE: readonly Rule[] = [];

@@ -1,16 +1,16 @@
 import type { ExecutionContext } from '@nestjs/common';
-import type { LimitAnswer, LimitResolver } from '../../config/limits-by-request.js';
 import { RateLimitConfigError } from '../../../engine/errors/errors.js';
 import { logger } from '../../../engine/errors/logger.js';
 import { byRequestMessages } from '../../../engine/errors/messages/app-code.js';
 import { messages } from '../../../engine/errors/messages/general.js';
 import { optionMessages } from '../../../engine/errors/messages/options.js';
+import { reasonOf } from '../../../engine/errors/reasons.js';
 import { isBelowSecond, wholeNumber } from '../../../engine/options/check-options.js';
 import { longDuration } from '../../../engine/options/values.js';
 import { andThen, type Awaitable, isPromise } from '../../../engine/util/awaitable.js';
 import { BoundedMap, Kept } from '../../../engine/util/bounded-maps.js';
-import { reasonOf } from '../../../engine/errors/reasons.js';
-import type { AnswerDeadline } from './answer-deadline.js';
+import { SharedDeadline, TimedCall } from '../../../storage/redis/deadline.js';
+import type { LimitAnswer, LimitResolver } from '../../config/limits-by-request.js';
 
 /** The maximum time until `resolve` is called again after a failure. */
 const FAILURE_MS = 1000;
@@ -162,5 +162,31 @@ export class ResolvedLimits {
     const { fallback } = this.resolver;
     if (fallback === undefined) throw failure;
     return fallback;
+  }
+}
+
+/** Bounds how long requests wait for functions of the app. */
+export class AnswerDeadline {
+  private readonly deadline: SharedDeadline;
+
+  constructor(readonly ms: number) {
+    this.deadline = new SharedDeadline(ms);
+  }
+
+  /** Settles like the promise, or rejects after the deadline. */
+  of<T>(promised: PromiseLike<T>, late: () => Error): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const call = new AwaitedAnswer(() => reject(late()));
+      this.deadline.begin(call);
+      Promise.resolve(promised)
+        .finally(() => this.deadline.end(call))
+        .then(resolve, reject);
+    });
+  }
+}
+
+class AwaitedAnswer extends TimedCall {
+  constructor(override readonly expire: () => void) {
+    super();
   }
 }

@@ -6,9 +6,8 @@ import type { RequestParts } from '../../transports/request-reader.js';
 import { type Awaitable, isPromise, mapAll } from '../../../engine/util/awaitable.js';
 import type { Rule } from '../rule.js';
 import { identityOfKey, identityWithoutKey } from './identity.js';
-import { LeveledInput } from './leveled-input.js';
+import { LeveledInput, RequestInput } from './rule-input.js';
 import { entryOf, type NotApplying, resolve, type RuleEntry } from './resolve.js';
-import { RequestInput } from './rule-input.js';
 
 /** The entries that a request sends to the store: one for each rule that applies and isn't switched off. */
 export function requestEntries(

@@ -1,4 +1,4 @@
-import { isRecord } from '../../../app/config/option-checks.js';
+import { isRecord } from '../../../app/config/module-option-checks.js';
 import type { LimitDefinition } from '../../../app/config/limit-definition.js';
 import { RateLimitConfigError } from '../../../engine/errors/errors.js';
 import { messages } from '../../../engine/errors/messages/general.js';

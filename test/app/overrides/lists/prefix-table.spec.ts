@@ -1,9 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import ipaddr from 'ipaddr.js';
-import { readClientAddress } from '../../../../lib/app/overrides/lists/client-address.js';
-import { readNetwork } from '../../../../lib/app/overrides/lists/network.js';
-import { type AddressParts, PrefixTable } from '../../../../lib/app/overrides/lists/prefix-table.js';
+import {
+  type AddressParts,
+  PrefixTable,
+  readClientAddress,
+  readNetwork,
+} from '../../../../lib/app/overrides/lists/network.js';
 import { propertyRuns } from '../../../support/limits/property-runs.js';
 
 /** Few bits differ, so that networks lie in each other. */

@@ -4,7 +4,7 @@ import type { Parameters } from '../../../../lib/engine/algorithms/algorithm.js'
 import { algorithms } from '../../../../lib/engine/algorithms/index.js';
 import { homeParameters, lifetimeOf } from '../../../../lib/storage/features/regions/terms.js';
 import { Problems, showProblem } from '../../../../lib/app/policy/problems.js';
-import { PlainValue } from '../../../../lib/app/policy/plain-value.js';
+import { PlainValue } from '../../../../lib/app/policy/located.js';
 import { readPolicy } from '../../../../lib/app/policy/read-policy.js';
 import type { RateLimitModuleOptions } from '../../../../lib/index.js';
 import { startUp } from '../../../e2e/http-app.js';

@@ -4,10 +4,27 @@ import { open, realpath, stat } from 'node:fs/promises';
 import { dirname, isAbsolute, relative, resolve, sep } from 'node:path';
 import { policyMessages } from '../../engine/errors/messages/rates.js';
 import { reasonOf } from '../../engine/errors/reasons.js';
-import type { PolicySource } from './policy-source.js';
+import type { PolicyFunction } from '../config/policy.js';
+import { PlainValue } from './located.js';
 import { Problems } from './problems.js';
 import { type PolicyReading, readPolicyInSlices } from './read-policy.js';
 import { MOST_BYTES, readText } from './read-text.js';
+
+/** The source of a policy. */
+export interface PolicySource {
+  /** For messages. */
+  readonly name: string;
+  /** The default time between two checks, in milliseconds. */
+  readonly everyMs: number;
+  /** Reads the current version. */
+  read(): Promise<PolicyReading>;
+  /**
+   * Checks if the source has changed since the last read: `undefined` if not, `'changing'` if it must be checked again soon.
+   */
+  look(): Promise<PolicyReading | 'changing' | undefined>;
+  /** Aborts the current read. */
+  close(): void;
+}
 
 /** The content of a file, or the reason why it cannot be read. */
 type Content = { readonly bytes: Buffer } | { readonly error: string };
@@ -129,4 +146,55 @@ async function contentOf(path: string): Promise<Content> {
 
 function digestOf(content: Content): string {
   return 'error' in content ? content.error : createHash('sha256').update(content.bytes).digest('hex');
+}
+
+/** A function that returns a policy, called with a deadline. */
+export class FunctionPolicySource implements PolicySource {
+  readonly name = 'policy.source()';
+  readonly everyMs = 30_000;
+  /** Aborts the current call. */
+  private asking: AbortController | undefined;
+
+  constructor(
+    private readonly ask: PolicyFunction,
+    private readonly timeoutMs: number,
+  ) {}
+
+  async read(): Promise<PolicyReading> {
+    const { name } = this;
+    const problems = new Problems();
+    try {
+      return await readPolicyInSlices(name, new PlainValue(await this.answer(), name), problems);
+    } catch (error) {
+      problems.add({ name, path: '' }, policyMessages.failed(reasonOf(error)));
+      return { problems: problems.list };
+    }
+  }
+
+  look(): Promise<PolicyReading> {
+    return this.read();
+  }
+
+  close(): void {
+    this.asking?.abort();
+  }
+
+  /** The result of the function, unless it takes too long. Later results are ignored. */
+  private async answer(): Promise<unknown> {
+    const asking = new AbortController();
+    this.asking = asking;
+    const reason = new Error(policyMessages.timedOut(this.timeoutMs));
+    const timer = setTimeout(() => asking.abort(reason), this.timeoutMs);
+    const { signal } = asking;
+    try {
+      const aborted = new Promise<never>((_, reject) => {
+        signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+      });
+      return await Promise.race([this.ask(signal), aborted]);
+    } finally {
+      clearTimeout(timer);
+      // If the function threw synchronously, the rejection by an abort would be unhandled.
+      this.asking = undefined;
+    }
+  }
 }
