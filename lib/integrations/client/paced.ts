@@ -46,16 +46,16 @@ const MOST_ORIGINS = 100;
 /**
  * Makes a `fetch` that waits before the server would reject a call. It reads `RateLimit`, `RateLimit-Policy`, `X-RateLimit-*` and
  * `Retry-After` of all responses, and remembers what they report per origin and limit. While nothing is known, it sends one call and waits
- * for its response. A call rejects with the reason of its signal also while it waits. Throws `RangeError` for a wrong option.
+ * for its response. A call rejects with the reason of its signal also while it waits. Throws `RangeError` for a wrong option,
+ * and `TypeError` for a `fetch` that isn't a function.
  *
  * @param fetch what sends the calls; by default the global one
  * @param options how long calls wait, and how often they are sent
  */
 export function paced(fetch?: typeof globalThis.fetch, options: PacedOptions = {}): typeof globalThis.fetch {
+  checkArguments(fetch, options);
   const send: typeof globalThis.fetch = fetch ?? ((input, init) => globalThis.fetch(input, init));
   const { maxWait = 60_000, attempts = 3 } = options;
-  if (!(maxWait >= 0)) throw new RangeError(`maxWait: expected milliseconds, received ${String(maxWait)}`);
-  if (!(attempts >= 1)) throw new RangeError(`attempts: expected a whole number >= 1, received ${String(attempts)}`);
   const origins = new Map<string, Origin>();
 
   return async (input, init) => {
@@ -92,6 +92,29 @@ export function paced(fetch?: typeof globalThis.fetch, options: PacedOptions = {
       }
     }
   };
+}
+
+function checkArguments(fetch: unknown, options: unknown): void {
+  if (fetch !== undefined && typeof fetch !== 'function') {
+    const hint = typeof fetch === 'object' && fetch !== null ? '; options are the second argument' : '';
+    throw new TypeError(`paced: expected a fetch function, received ${shown(fetch)}${hint}`);
+  }
+  if (typeof options !== 'object' || options === null)
+    throw new TypeError(`paced: expected an object of options, received ${shown(options)}`);
+  const { maxWait = 0, attempts = 1, ...others } = options as Record<string, unknown>;
+  if (typeof maxWait !== 'number' || !(maxWait >= 0))
+    throw new RangeError(`maxWait: expected a number of milliseconds, received ${shown(maxWait)}`);
+  // All whole numbers, also infinity: never give up.
+  if (typeof attempts !== 'number' || !(attempts >= 1 && attempts === Math.floor(attempts)))
+    throw new RangeError(`attempts: expected a whole number >= 1, received ${shown(attempts)}`);
+  const [unknown] = Object.keys(others);
+  if (unknown !== undefined)
+    throw new RangeError(`paced: expected the options maxWait and attempts, received '${unknown}'`);
+}
+
+function shown(value: unknown): string {
+  if (typeof value === 'string') return `'${value}'`;
+  return typeof value === 'object' && value !== null ? 'an object' : String(value);
 }
 
 function reportOf({ status, headers }: Response, attempt: number): Report {

@@ -302,7 +302,33 @@ describe('paced', () => {
     await expect(client()('no address')).rejects.toThrow(TypeError);
   });
 
-  it.each([{ maxWait: -1 }, { maxWait: NaN }, { attempts: 0 }])('refuses %j', (options) => {
-    expect(() => paced(fetch, options)).toThrow(RangeError);
+  it.each([
+    [{ maxWait: -1 }, RangeError, 'maxWait: expected a number of milliseconds, received -1'],
+    [{ maxWait: NaN }, RangeError, 'maxWait: expected a number of milliseconds, received NaN'],
+    [{ maxWait: '10s' }, RangeError, "maxWait: expected a number of milliseconds, received '10s'"],
+    [{ maxWait: null }, RangeError, 'maxWait: expected a number of milliseconds, received null'],
+    [{ attempts: 0 }, RangeError, 'attempts: expected a whole number >= 1, received 0'],
+    [{ attempts: 1.5 }, RangeError, 'attempts: expected a whole number >= 1, received 1.5'],
+    [{ attempts: '3' }, RangeError, "attempts: expected a whole number >= 1, received '3'"],
+    [{ retries: 3 }, RangeError, "paced: expected the options maxWait and attempts, received 'retries'"],
+    [3, TypeError, 'paced: expected an object of options, received 3'],
+    [null, TypeError, 'paced: expected an object of options, received null'],
+  ])('refuses the options %j', (options, kind, message) => {
+    const make = () => paced(fetch, options as never);
+    expect(make).toThrow(kind);
+    expect(make).toThrow(message);
+  });
+
+  it.each([
+    [{ maxWait: 1000 }, 'paced: expected a fetch function, received an object; options are the second argument'],
+    [3, 'paced: expected a fetch function, received 3'],
+    [null, 'paced: expected a fetch function, received null'],
+  ])('refuses %j in place of `fetch`', (given, message) => {
+    expect(() => paced(given as never)).toThrow(message);
+  });
+
+  it('uses the defaults of options that are undefined', () => {
+    expect(paced(undefined, { maxWait: undefined, attempts: undefined })).toBeInstanceOf(Function);
+    expect(paced(fetch, { maxWait: Infinity })).toBeInstanceOf(Function);
   });
 });

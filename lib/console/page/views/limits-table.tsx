@@ -216,19 +216,19 @@ interface LimitRow {
 }
 
 const GROUPS = {
-  key: { label: 'by whom they count', of: ({ key }: LimitInfo) => `by ${key}` },
+  key: { label: 'by key', of: ({ key }: LimitInfo) => `by ${key}` },
   algo: { label: 'by algorithm', of: ({ algo }: LimitInfo) => algo },
   mode: { label: 'by mode', of: ({ mode }: LimitInfo) => mode },
 } as const;
 type Group = keyof typeof GROUPS;
-const UNKNOWN_GROUP = 'given by functions and code';
+const UNKNOWN_GROUP = 'from functions and code';
 
 const SHOWN = {
   all: { label: 'all', has: () => true },
-  refusing: { label: 'that refused', has: ({ totals }: LimitRow) => totals.refused > 0 },
-  near: { label: 'that came near', has: ({ totals }: LimitRow) => totals.near > 0 },
-  used: { label: 'that were used', has: ({ totals }: LimitRow) => decisions(totals) > 0 },
-  unused: { label: 'that were not used', has: ({ totals }: LimitRow) => decisions(totals) === 0 },
+  refusing: { label: 'with rejections', has: ({ totals }: LimitRow) => totals.refused > 0 },
+  near: { label: 'close to their limit', has: ({ totals }: LimitRow) => totals.near > 0 },
+  used: { label: 'in use', has: ({ totals }: LimitRow) => decisions(totals) > 0 },
+  unused: { label: 'unused', has: ({ totals }: LimitRow) => decisions(totals) === 0 },
   unenforced: { label: 'in shadow or off', has: ({ limit }: LimitRow) => (limit?.mode ?? 'enforce') !== 'enforce' },
 } as const;
 type Shown = keyof typeof SHOWN;
