@@ -6,8 +6,8 @@ import { LIMIT_MISTAKES, MOST_LINES } from '../support/limits/limit-mistakes.js'
 const FOLDER = process.cwd();
 const CURSOR = '/* here */';
 const IMPORTS = `
-import { RateLimit } from './lib/nest/decorators/rate-limit.decorator.js';
-import { defineLimit } from './lib/app/config/define-limit.js';
+import { RateLimit } from './lib/nest/decorators.js';
+import { defineLimit } from './lib/app/config/limit-definition.js';
 `;
 
 /** What an editor has open, by path. */

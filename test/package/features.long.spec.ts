@@ -26,7 +26,10 @@ describe('the library', () => {
   afterAll(() => rm(copy, { recursive: true, force: true }));
 
   const node = (args: string) =>
-    run(process.execPath, args.split(' '), { cwd: copy, env: { ...ownEnvironment(), TEST_TIER: 'all' } });
+    run(process.execPath, args.split(' '), {
+      cwd: copy,
+      env: { ...ownEnvironment(), TEST_TIER: 'all', TEST_COVERAGE: undefined },
+    });
 
   it('compiles without any feature', async () => {
     expect(features).toEqual(

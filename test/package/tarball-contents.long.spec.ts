@@ -92,7 +92,7 @@ describe('the package', () => {
     // Others are escaped there.
     const lines = scripts.overrides.split('\n').filter((line) => !/["'`\\$]/.test(line));
     expect(lines.length).toBeGreaterThan(25);
-    expect(lines.filter((line) => !codeOf('core.js').includes(line))).toEqual([]);
+    expect(lines.filter((line) => !codeOf('overrides.js').includes(line))).toEqual([]);
     expect(paths.filter((name) => name.endsWith('.lua'))).toEqual([]);
   });
 
