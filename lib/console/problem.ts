@@ -92,7 +92,7 @@ export function problemOf(error: unknown, otherwise: string): unknown {
   return wrongFields([{ field: FIELDS.get(option) ?? ofPatch, message: rest! }]);
 }
 
-/** The reason why the changed state is unknown, or only known as it was. */
+/** Says why data could not be read, or may be out of date. */
 export function unreadProblem({ message, isElsewhere }: RateLimitStoreError): string {
   return isElsewhere === true ? message : consoleMessages.unread(message);
 }

@@ -47,7 +47,7 @@ class ElsewhereOverrideStore implements OverrideStore {
   close(): void {}
 
   private unknown(): RateLimitStoreError {
-    // Only the console isn't silent, and it has no option '--module'.
+    // The console reports what it can't read, and it has no option '--module'.
     const message = this.isSilent ? cliMessages.changesAtHome() : cliMessages.changesWithoutHome();
     return Object.assign(new RateLimitStoreError(message), { isElsewhere: true });
   }

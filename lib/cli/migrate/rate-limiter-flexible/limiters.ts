@@ -216,7 +216,7 @@ export function convertCall(source: Source, call: TS.CallExpression): void {
   }
 }
 
-/** Functions that now have a constant of that name. */
+/** Functions in which the constant `decision` is declared already. */
 const withDecision = new WeakSet<TS.Node>();
 
 /** Converts `try { await consume } catch { … }` to a condition. Returns true if it is simple enough. */

@@ -60,7 +60,7 @@ export class RedisUsageReader {
     return [...units];
   }
 
-  /** The same, and if the counter may have been left out of the records. */
+  /** The units of a counter per day of a range, and true in `leftOut` if the records may lack this counter. */
   async recorded(counter: Counter, range: TimeRange): Promise<Recorded> {
     const usage = limitUsageOf(counter.limit)!;
     const tag = hashTagOf(counter);
