@@ -3,7 +3,7 @@ import { RateLimitArgumentError, RateLimitConfigError } from '../engine/errors/e
 import { VERSION } from '../storage/telemetry/version.js';
 import { type Command, helpOf, helpRows, InputError, readArguments, type Terminal, UsageError } from './command.js';
 import { withoutSecrets, withoutSecretsIn } from '../engine/errors/reasons.js';
-import { printable } from '../engine/util/printable.js';
+import { printableLines } from '../engine/util/printable.js';
 
 /** A command that is loaded only when it is used. */
 interface Listed {
@@ -100,8 +100,7 @@ function isWrongUsage(error: unknown): error is Error {
 
 function failed({ stderr }: Terminal, program: string, message: string, code: number): number {
   // The message may contain part of a log, or a connection string that was passed in the wrong place.
-  const lines = withoutSecretsIn(message).split('\n');
-  stderr.write(`${program}: ${lines.map((line) => printable(line, Infinity)).join('\n')}\n`);
+  stderr.write(printableLines(`${program}: ${withoutSecretsIn(message)}`.split('\n')));
   if (code === WRONG_USAGE) stderr.write(`see ${program} --help\n`);
   return code;
 }

@@ -2,7 +2,7 @@ import type { Algorithm } from '../../engine/algorithms/algorithm.js';
 import { type AlgorithmOptions, algorithms } from '../../engine/algorithms/index.js';
 import { CompiledLimit, type LimitPlace, type LimitSettings } from '../../engine/limits/compiled-limit.js';
 import type { LikelySeconds } from '../../engine/options/check-options.js';
-import { Rule, type RuleSettings } from './rule.js';
+import { Rule, type RuleSettings, waitsForEnd } from './rule.js';
 
 /** Limits with equal options and settings, regardless of the place of their declaration. */
 export class LimitKind {
@@ -57,10 +57,9 @@ export class LimitReading {
 
   /** True if its rules need the interceptor after the guards; `undefined` if that depends on more than its options. */
   get needsInterceptor(): boolean | undefined {
-    const { phase, count, measure } = this.settings;
-    if (phase === 'authenticated' || count !== 'all' || measure !== undefined) return true;
     const { algorithm } = this.kind;
-    return algorithm && algorithm.leases !== undefined;
+    if (this.settings.phase === 'authenticated' || waitsForEnd(this.settings, algorithm)) return true;
+    return algorithm === undefined ? undefined : false;
   }
 
   /** Its rule for a namespace that isn't a route's, if it is cached. */

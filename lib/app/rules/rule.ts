@@ -1,3 +1,4 @@
+import type { Algorithm } from '../../engine/algorithms/algorithm.js';
 import type { Anchor } from '../../engine/algorithms/anchor.js';
 import type {
   Outcome,
@@ -22,6 +23,11 @@ import type { OnceLogger } from '../../engine/errors/logger.js';
 import type { RequestTrait } from '../../storage/features/feature.js';
 import type { IdentifyAddress } from '../key-resolvers/ip.js';
 import type { BoundKey } from '../key-resolvers/key-resolver.factory.js';
+
+/** True if a limit needs the end of a request: to decide if the request counts, or to release a lease. */
+export function waitsForEnd({ count, measure }: RuleSettings, algorithm: Algorithm | undefined): boolean {
+  return count !== 'all' || measure !== undefined || algorithm?.leases !== undefined;
+}
 
 /** The values that a call from code specifies. */
 export interface Call {
@@ -162,8 +168,7 @@ export class Rule {
 
   /** True if it needs the end of a request: to decide if the request counts, or to release a lease. */
   get waitsForEnd(): boolean {
-    const { count, measure } = this.settings;
-    return count !== 'all' || measure !== undefined || this.limit.algorithm.leases !== undefined;
+    return waitsForEnd(this.settings, this.limit.algorithm);
   }
 
   /** True if it needs the bytes or the duration of a request. */

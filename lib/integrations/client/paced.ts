@@ -53,9 +53,12 @@ const MOST_ORIGINS = 100;
  * @param options how long calls wait, and how often they are sent
  */
 export function paced(fetch?: typeof globalThis.fetch, options: PacedOptions = {}): typeof globalThis.fetch {
-  checkArguments(fetch, options);
+  if (fetch !== undefined && typeof fetch !== 'function') {
+    const hint = typeof fetch === 'object' && fetch !== null ? '; options are the second argument' : '';
+    throw new TypeError(`paced: expected a fetch function, received ${shown(fetch)}${hint}`);
+  }
+  const { maxWait, attempts } = readOptions(options);
   const send: typeof globalThis.fetch = fetch ?? ((input, init) => globalThis.fetch(input, init));
-  const { maxWait = 60_000, attempts = 3 } = options;
   const origins = new Map<string, Origin>();
 
   return async (input, init) => {
@@ -94,22 +97,19 @@ export function paced(fetch?: typeof globalThis.fetch, options: PacedOptions = {
   };
 }
 
-function checkArguments(fetch: unknown, options: unknown): void {
-  if (fetch !== undefined && typeof fetch !== 'function') {
-    const hint = typeof fetch === 'object' && fetch !== null ? '; options are the second argument' : '';
-    throw new TypeError(`paced: expected a fetch function, received ${shown(fetch)}${hint}`);
-  }
+function readOptions(options: unknown): { readonly maxWait: number; readonly attempts: number } {
   if (typeof options !== 'object' || options === null)
     throw new TypeError(`paced: expected an object of options, received ${shown(options)}`);
-  const { maxWait = 0, attempts = 1, ...others } = options as Record<string, unknown>;
+  const { maxWait = 60_000, attempts = 3, ...others } = options as Record<string, unknown>;
   if (typeof maxWait !== 'number' || !(maxWait >= 0))
     throw new RangeError(`maxWait: expected a number of milliseconds, received ${shown(maxWait)}`);
-  // All whole numbers, also infinity: never give up.
+  // Infinity is allowed: `Number.isInteger` would refuse it.
   if (typeof attempts !== 'number' || !(attempts >= 1 && attempts === Math.floor(attempts)))
     throw new RangeError(`attempts: expected a whole number >= 1, received ${shown(attempts)}`);
   const [unknown] = Object.keys(others);
   if (unknown !== undefined)
     throw new RangeError(`paced: expected the options maxWait and attempts, received '${unknown}'`);
+  return { maxWait, attempts };
 }
 
 function shown(value: unknown): string {
