@@ -40,7 +40,7 @@ export const coreInOneFile = {
     ]) {
       // After a file has moved, the core would fall apart.
       if (!existsSync(join(ROOT, `lib/${path}.ts`)))
-        throw new Error(`bundle/plugins.mjs names ${path}.ts, which is not there`);
+        throw new Error(`bundle/plugins.mjs names lib/${path}.ts, which doesn't exist`);
       onResolve({ filter }, ({ kind }) => (kind === 'dynamic-import' ? { path, namespace: 'entry' } : undefined));
     }
     // The program has a list of routes of its own: one shared with the helpers for tests would be one more file of theirs.

@@ -1,5 +1,5 @@
--- Counts a hit the way @nestjs/throttler counts it in memory, in one atomic call. lib/integrations/throttler-storage/hits.ts has the
--- twin in process. All times are in milliseconds.
+-- Counts a hit the way @nestjs/throttler counts it in memory, in one atomic call. lib/integrations/throttler-storage/hits.ts counts
+-- alike in process. All times are in milliseconds.
 --
 -- KEYS[1]  the hits: a list. Its first value holds when the reported window ends, when the block ends (0: no block) and until when the key
 --          lives, joined by colons; the others hold when each hit expires, in ascending order

@@ -19,7 +19,7 @@ export const RATE_LIMIT_LISTS = Symbol('RATE_LIMIT_LISTS');
 export const OVERRIDE_STORE = Symbol('OVERRIDE_STORE');
 /** The token of the first version of the policy; `undefined` without one. */
 export const RATE_LIMIT_POLICY = Symbol('RATE_LIMIT_POLICY');
-/** The token of what applies versions of the policy; `undefined` without one. */
+/** The token of `Policies`, which apply each version of the policy; `undefined` without one. */
 export const RATE_LIMIT_POLICIES = Symbol('RATE_LIMIT_POLICIES');
 /** The token of the option `policy` after reading and checking; `undefined` without it. */
 export const POLICY_SETTINGS = Symbol('POLICY_SETTINGS');

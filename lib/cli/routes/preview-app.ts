@@ -85,7 +85,7 @@ function partsOf(app: INestApplicationContext, core: typeof Core, file: string):
   } as RouteParts;
 }
 
-/** What checks the limits of an app when it starts; `undefined` if it has none. */
+/** The start-up check of an app's limits; `undefined` if the app has none. */
 function limitsOf(app: INestApplicationContext, core: typeof Core): StartUpCheck | undefined {
   const startUp = providedBy(app, core.ModulesContainer, 'StartUpCheck') as StartUpCheck | undefined;
   return typeof startUp?.run === 'function' ? startUp : undefined;
@@ -124,7 +124,7 @@ class StartWatch {
     Object.assign(factory, {
       create: this.starting((module, ...rest) => this.createHttp(module, rest)),
       createMicroservice: this.starting(contextOf),
-      // It has no prefix, and may never listen. One without limits is there to configure another app.
+      // It has no prefix, and may never listen. A context without limits only configures another app.
       createApplicationContext: this.starting(async (module) => {
         const app = await contextOf(module);
         if (limitsOf(app, core) === undefined) return app;

@@ -3,7 +3,7 @@ import type { UpstreamResponse } from './upstream-report.js';
 /** The longest field value to read. */
 const LONGEST = 4096;
 
-/** More seconds than are read, such as the largest number of 64 bits: forever. */
+/** A number with more digits than `DECIMAL` reads, such as the largest one of 64 bits. It means never. */
 const TOO_LONG = /^\d{18,20}$/;
 const FOREVER_MS = 1e20;
 const DECIMAL = /^\d{1,17}(?:\.\d{1,17})?$/;
