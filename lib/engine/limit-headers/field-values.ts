@@ -3,10 +3,8 @@ import type { UpstreamResponse } from './upstream-report.js';
 /** The longest field value to read. */
 const LONGEST = 4096;
 
-/** A number with more digits than `DECIMAL` reads, such as the largest one of 64 bits. It means never. */
-const TOO_LONG = /^\d{18,20}$/;
-const FOREVER_MS = 1e20;
-const DECIMAL = /^\d{1,17}(?:\.\d{1,17})?$/;
+/** Integers up to the largest of 64 bits, which has 20 digits and stands for "never" or "unlimited". */
+const DECIMAL = /^\d{1,20}(?:\.\d{1,17})?$/;
 const UNIT_MS: Readonly<Record<string, number>> = {
   d: 86_400_000,
   h: 3_600_000,
@@ -60,9 +58,9 @@ export function date(text: string | undefined): number | undefined {
   return Number.isFinite(time) ? time : undefined;
 }
 
-/** Numbers from here on are seconds since the epoch (since 1973), and numbers a thousand times as large are milliseconds. */
+/** Numbers from here on are seconds since the epoch (since 1973). Numbers 10³, 10⁶ and 10⁹ times as large are ms, µs and ns. */
 const EPOCH_SECONDS = 1e8;
-const EPOCH_MS = 1e11;
+const EPOCH_UNITS_MS = [1e-6, 1e-3, 1, 1000];
 /** Numbers larger than the seconds of a day are milliseconds. */
 const MOST_SECONDS = 86_400;
 /** Smaller differences between `Date` and the local clock are ignored: `Date` has whole seconds and is a little old on arrival. */
@@ -75,8 +73,8 @@ export function upstreamNow({ headers, receivedAt }: UpstreamResponse): number {
 }
 
 /**
- * Reads when a limit is reset, in milliseconds from now. The field may contain seconds or milliseconds, from now or since the epoch, a
- * date, or a duration such as `6m0s`. A time in the past is read as now.
+ * Reads when a limit is reset, in milliseconds from now. The field may contain seconds or milliseconds from now, seconds, milliseconds,
+ * microseconds or nanoseconds since the epoch, a date, or a duration such as `6m0s`. A time in the past is read as now.
  */
 export function resetAfterMs(response: UpstreamResponse, name: string): number | undefined {
   const text = textOf(response.headers, name);
@@ -86,8 +84,10 @@ export function resetAfterMs(response: UpstreamResponse, name: string): number |
     const at = date(text);
     return at === undefined ? lengthOfTime(text) : Math.max(0, at - upstreamNow(response));
   }
-  if (number >= EPOCH_MS) return Math.max(0, number - upstreamNow(response));
-  if (number >= EPOCH_SECONDS) return Math.max(0, number * 1000 - upstreamNow(response));
+  if (number >= EPOCH_SECONDS) {
+    const unit = EPOCH_UNITS_MS.find((ms) => number * ms >= EPOCH_SECONDS * 1000)!;
+    return Math.max(0, number * unit - upstreamNow(response));
+  }
   return number > MOST_SECONDS ? number : number * 1000;
 }
 
@@ -98,7 +98,6 @@ export function retryAfterMs(response: UpstreamResponse): number | undefined {
   const text = textOf(response.headers, 'retry-after');
   const seconds = decimal(text);
   if (seconds !== undefined) return seconds * 1000;
-  if (text !== undefined && TOO_LONG.test(text)) return FOREVER_MS;
   const at = date(text);
   return at === undefined ? undefined : Math.max(0, at - upstreamNow(response));
 }

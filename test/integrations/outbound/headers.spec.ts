@@ -81,6 +81,9 @@ describe('the time of a reset', () => {
     ['seconds since the epoch', String(NOW / 1000 + 60), 60_000],
     ['seconds since the epoch with a part', String(NOW / 1000 + 0.5), 500],
     ['milliseconds since the epoch', String(NOW + 1234), 1234],
+    ['microseconds since the epoch', `${NOW + 1234}000`, 1234],
+    ['nanoseconds since the epoch', `${NOW + 1234}000000`, 1234],
+    ['never, as the largest integer of 64 bits', '18446744073709551615', 2 ** 64 * 1e-6 - NOW],
     ['a time that is over', String(NOW / 1000 - 60), 0],
     ['RFC 3339', new Date(NOW + 5000).toISOString(), 5000],
     ['RFC 3339 with an offset', '2026-01-02T04:04:10+01:00', 5000],
@@ -120,6 +123,8 @@ describe('Retry-After', () => {
     [{ 'Retry-After': new Date(NOW + 9000).toUTCString() }, 9000],
     [{ 'Retry-After': new Date(NOW - 9000).toUTCString() }, 0],
     [{ 'Retry-After-Ms': '350', 'Retry-After': '1' }, 350],
+    [{ 'Retry-After': '18446744073709551615' }, 2 ** 64 * 1000],
+    [{ 'Retry-After-Ms': '18446744073709551615' }, 2 ** 64],
     [{ 'Retry-After': '-1' }, undefined],
     [{ 'Retry-After': 'later' }, undefined],
     [{}, undefined],
@@ -295,7 +300,12 @@ describe('X-RateLimit', () => {
     expect(xRateLimitFields(response(headers))).toEqual([{ name: '', quota: 60, remaining: 12, resetAfterMs: 30_000 }]);
   });
 
-  it.each(['-1', '', 'many', '1e3', '1,2', '99999999999999999999'])('says nothing where %j is left', (remaining) => {
+  it('reads the largest integer of 64 bits, which stands for "unlimited"', () => {
+    const [limit] = xRateLimitFields(response({ 'X-RateLimit-Remaining': '18446744073709551615' }));
+    expect(limit).toMatchObject({ remaining: 2 ** 64 });
+  });
+
+  it.each(['-1', '', 'many', '1e3', '1,2', '999999999999999999999'])('ignores %j left', (remaining) => {
     expect(xRateLimitFields(response({ 'X-RateLimit-Remaining': remaining }))).toEqual([]);
   });
 });
