@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { connectRedis } from '../../support/limits/stores.js';
@@ -16,6 +16,17 @@ describe('the checker of declared keys', () => {
   });
 
   const run = (script: string) => redis.eval(`${CHECKER}\n${script}`, 1, 'declared');
+
+  it('knows every command of our scripts', () => {
+    const paths = readdirSync('lua', { recursive: true, encoding: 'utf8' }).filter((path) => path.endsWith('.lua'));
+    const scripts = paths.map((path) => readFileSync(`lua/${path}`, 'utf8'));
+    const called = scripts.flatMap((script) =>
+      [...script.matchAll(/redis\.p?call\('(\w+)'/g)].map(([, name]) => name!),
+    );
+    expect(called.length).toBeGreaterThan(100);
+    const unknown = [...new Set(called)].filter((name) => !new RegExp(`\\b${name.toUpperCase()}\\b`).test(CHECKER));
+    expect(unknown).toEqual([]);
+  });
 
   it('runs commands on declared keys', async () => {
     await expect(run("return redis.call('GET', KEYS[1])")).resolves.toBeNull();
