@@ -62,6 +62,7 @@ async function versions(url) {
     '@nestjs/core',
     '@nestjs/throttler',
     '@nest-lab/throttler-storage-redis',
+    '@nestjs-redis/throttler-storage',
     'rate-limiter-flexible',
     'rate-limit-redis',
   ];

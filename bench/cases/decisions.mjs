@@ -7,6 +7,7 @@ import {
   rateLimiterFlexibleBlocking,
   rateLimitRedis,
   throttler,
+  throttlerOnNodeRedis,
 } from '../contenders/peers.mjs';
 import { hot, steady, three } from '../limits.mjs';
 import { compare } from '../measure.mjs';
@@ -14,7 +15,7 @@ import { rateBars } from '../report/chart.mjs';
 import { capital, micros, table, thousands } from '../report/format.mjs';
 
 const PEERS = [ours, throttler, rateLimiterFlexible, rateLimitRedis];
-const ALL = [...PEERS, ourThrottlerStorage, oursBare, increment, emptyScript];
+const ALL = [...PEERS, throttlerOnNodeRedis, ourThrottlerStorage, oursBare, increment, emptyScript];
 
 const ALGORITHMS = ['gcra', 'token-bucket', 'fixed-window', 'sliding-window', 'leaky-bucket'];
 

@@ -12,3 +12,11 @@ export function mixed(checks) {
   let next = 0;
   return (key) => checks[next++ % checks.length](key);
 }
+
+/** One check of a throttler's storage for each limit. */
+export function throttlerChecks(storage, limits) {
+  return limits.map(({ rate, intervalMs }, index) => async (key) => {
+    const { isBlocked } = await storage.increment(`t:${key}`, intervalMs, rate, intervalMs, `limit-${index}`);
+    return !isBlocked;
+  });
+}

@@ -4,7 +4,7 @@ import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { LimiterService, RateLimitModule } from 'nestjs-sluice';
 import { SluiceThrottlerStorage } from 'nestjs-sluice/throttler-storage';
-import { inTurn } from './combine.mjs';
+import { inTurn, throttlerChecks } from './combine.mjs';
 
 /** What an app can do without: nothing is measured or remembered, and a failing store fails the check. */
 const BARE = { telemetry: false, refusalCache: false, onStoreError: 'deny' };
@@ -135,10 +135,6 @@ export const ourThrottlerStorage = {
   async make(url, limits, combine = inTurn) {
     const storage = new SluiceThrottlerStorage({ redis: typeof url === 'string' ? url : { nodes: url.nodes } });
     await storage.onModuleInit();
-    const checks = limits.map(({ rate, intervalMs }, index) => async (key) => {
-      const { isBlocked } = await storage.increment(`t:${key}`, intervalMs, rate, intervalMs, `limit-${index}`);
-      return !isBlocked;
-    });
-    return { check: combine(checks), close: () => storage.close() };
+    return { check: combine(throttlerChecks(storage, limits)), close: () => storage.close() };
   },
 };

@@ -4,10 +4,12 @@
  * the checks of each.
  */
 import { ThrottlerStorageRedisService } from '@nest-lab/throttler-storage-redis';
+import { RedisThrottlerStorage } from '@nestjs-redis/throttler-storage';
 import { Cluster, Redis } from 'ioredis';
 import { RateLimiterMemory, RateLimiterRedis } from 'rate-limiter-flexible';
 import { RedisStore } from 'rate-limit-redis';
-import { inTurn } from './combine.mjs';
+import { createClient } from 'redis';
+import { inTurn, throttlerChecks } from './combine.mjs';
 
 const RETURN_ONE = 'return 1';
 
@@ -21,11 +23,16 @@ export const throttler = {
   make(url, limits, combine = inTurn) {
     const redis = connect(url);
     const storage = new ThrottlerStorageRedisService(redis);
-    const checks = limits.map(({ rate, intervalMs }, index) => async (key) => {
-      const { isBlocked } = await storage.increment(`t:${key}`, intervalMs, rate, intervalMs, `limit-${index}`);
-      return !isBlocked;
-    });
-    return { check: combine(checks), close: () => redis.quit() };
+    return { check: combine(throttlerChecks(storage, limits)), close: () => redis.quit() };
+  },
+};
+
+export const throttlerOnNodeRedis = {
+  name: '@nestjs-redis/throttler-storage',
+  async make(url, limits, combine = inTurn) {
+    const redis = await createClient({ url }).connect();
+    const storage = new RedisThrottlerStorage(redis);
+    return { check: combine(throttlerChecks(storage, limits)), close: () => redis.close() };
   },
 };
 
