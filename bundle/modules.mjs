@@ -1,9 +1,16 @@
 /** Bundles the modules of build/, and turns them into each format. */
 import { basename, join, posix, relative, sep } from 'node:path';
+import { minify } from '@swc/core';
 import { build, transform } from 'esbuild';
 import { CLIENT, CORE, ENTRIES, INSTALLED, PROGRAM, ROOT, sourceOf, TARGET } from './manifest.mjs';
 import { coreInOneFile, longTextsInPieces, namesOfStores, PIECES, shortPackages } from './plugins.mjs';
 
+/** Locals and imports get short names. Functions and classes keep theirs, which stack traces and messages show. */
+const SHORT_LOCALS = {
+  module: true,
+  compress: false,
+  mangle: { topLevel: false, keepClassNames: true, keepFnNames: true },
+};
 /** Without indentation the two formats are small enough to carry. Lines stay short enough to be shown with an error. */
 const COMPACT = { ...TARGET, minifyWhitespace: true, minifySyntax: true, lineLimit: 160 };
 
@@ -93,8 +100,9 @@ function folderOf(inputs) {
 
 /** The text of a module in a format. */
 export async function compact(text, options) {
+  const short = await minify(text, SHORT_LOCALS);
   // By its name it is an ES module of Node: a default import is all that a CommonJS package exports.
-  const { code } = await transform(text, { ...COMPACT, ...options, sourcefile: 'module.mjs' });
+  const { code } = await transform(short.code, { ...COMPACT, ...options, sourcefile: 'module.mjs' });
   return withClassNames(code);
 }
 
