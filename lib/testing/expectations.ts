@@ -7,6 +7,7 @@ import { LimitRegistry } from '../app/rules/limit-registry.js';
 import { RoutePaths } from '../app/rules/route-paths.js';
 import { RouteRulesRegistry } from '../app/rules/route-rules-registry.js';
 import { messages } from '../engine/errors/messages/general.js';
+import { routeAndMethod } from '../engine/errors/wording.js';
 import type { OfTenant, WithinOptions } from '../engine/limits/consume-options.js';
 import type { CheckResult, Decision } from '../engine/limits/decision.js';
 import { providerOf } from '../nest/copies.js';
@@ -145,7 +146,7 @@ export function expectAllRoutesLimited(app: TestedApp): void {
   });
   const unlimited = routes.filter((route) => route.unlimited);
   if (unlimited.length === 0) return;
-  const lines = unlimited.map(({ route, controller, handler }) => `${route} (${controller}.${handler})`);
+  const lines = unlimited.map(routeAndMethod);
   throw new AssertionError({
     message: messages.unlimitedRoutes(lines, routes.length),
     actual: lines,

@@ -22,6 +22,15 @@ async function bootstrap() {
 }
 await bootstrap().catch(() => process.exit(3));
 `,
+  'by-header.ts': `import 'reflect-metadata';
+import { VersioningType } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { AppModule } from './app.module.js';
+
+const app = await NestFactory.create(AppModule);
+app.enableVersioning({ type: VersioningType.HEADER, header: 'X-Version' });
+await app.listen(0);
+`,
   'early.ts': `import 'reflect-metadata';
 import { NestFactory } from '@nestjs/core';
 import { AppModule, OrdersController } from './app.module.js';
@@ -216,6 +225,18 @@ describe('routes', () => {
         ],
       }),
     ]);
+  });
+
+  it('names versions that are not in the path', async () => {
+    const { code, stdout, stderr } = await runProgram(['routes', 'dist/by-header.js', '--fail-unlimited'], {
+      cwd: folder,
+    });
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: expect.stringMatching(/: POST \/shop\/orders version 1 \(OrdersController\.create\) has no limit\n$/),
+    });
+    expect(stdout).toContain('GET /shop/orders/:id version 1');
+    expect(stdout).toMatch(/GET \/health  +HealthController/);
   });
 
   it('reads a module without its start file', async () => {

@@ -22,6 +22,13 @@ export class RoutePaths {
     return path;
   }
 
+  /** The versions of a route that clients don't send in its path, such as `2` or `1,2`; `undefined` if there are none. */
+  versionsOf(type: HandlerClass, handler: object): string | undefined {
+    const versioning = this.config.getVersioning();
+    if (versioning === undefined || versioning.type === VersioningType.URI) return undefined;
+    return this.versions(type, handler).map(String).join(',') || undefined;
+  }
+
   private make(type: HandlerClass, handler: object): string {
     const prefixes = this.namespaces.prefixes(type);
     const path = joined(listed(prefixes), listed(read(PATH, type)), listed(read(PATH, handler)));
@@ -33,11 +40,16 @@ export class RoutePaths {
   private version(type: object, handler: object): string {
     const versioning = this.config.getVersioning();
     if (versioning?.type !== VersioningType.URI) return '';
-    const version = read(VERSION, handler) ?? read(VERSION, type) ?? versioning.defaultVersion;
     const prefix = versioning.prefix === undefined ? 'v' : versioning.prefix || '';
+    return this.versions(type, handler)
+      .map((each) => prefix + String(each))
+      .join(',');
+  }
+
+  private versions(type: object, handler: object): unknown[] {
+    const version = read(VERSION, handler) ?? read(VERSION, type) ?? this.config.getVersioning()?.defaultVersion;
     const versions: unknown[] = Array.isArray(version) ? version : [version];
-    const named = versions.filter((each) => each !== undefined && each !== VERSION_NEUTRAL);
-    return named.map((each) => prefix + String(each)).join(',');
+    return versions.filter((each) => each !== undefined && each !== VERSION_NEUTRAL);
   }
 
   /** Returns true if a route is excluded from the global prefix. */

@@ -1,7 +1,7 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { cliMessages, routeMessages } from '../../engine/errors/messages/cli.js';
-import { counted } from '../../engine/errors/wording.js';
+import { counted, routeAndMethod, shownRoute } from '../../engine/errors/wording.js';
 import { columns, printable, printableJson } from '../../engine/util/printable.js';
 import { VERSION } from '../../storage/telemetry/version.js';
 import { type Command, InputError, UsageError } from '../command.js';
@@ -80,13 +80,15 @@ function tableOf(routes: readonly LocatedRoute[]): string {
 }
 
 /** The place of an unlimited route. */
-function placeOf({ route, controller, handler, file, line }: LocatedRoute): string {
+function placeOf(route: LocatedRoute): string {
+  const { file, line } = route;
   const place = file === undefined ? '' : `${file}${line === undefined ? '' : `:${line}`}: `;
-  return printable(`${place}${route} (${controller}.${handler}) has no limit`, Infinity);
+  return printable(`${place}${routeAndMethod(route)} has no limit`, Infinity);
 }
 
-function rowOf({ kind, route, controller, handler, unlimited }: LocatedRoute): string[] {
-  return [kind, printable(route, 100), `${controller}.${handler}${unlimited ? '  NO LIMIT' : ''}`];
+function rowOf(route: LocatedRoute): string[] {
+  const { kind, controller, handler, unlimited } = route;
+  return [kind, printable(shownRoute(route), 100), `${controller}.${handler}${unlimited ? '  NO LIMIT' : ''}`];
 }
 
 function limitsOf({ limits, functions, skips, because }: LocatedRoute): string[] {
@@ -138,18 +140,19 @@ function sarifOf(routes: readonly LocatedRoute[], version: string): object {
   };
 }
 
-function resultOf({ route, controller, handler, file, line }: LocatedRoute): object {
+function resultOf(route: LocatedRoute): object {
+  const { controller, handler, file, line } = route;
   const region = line === undefined ? {} : { region: { startLine: line } };
   const physical =
     file === undefined ? {} : { physicalLocation: { artifactLocation: { uri: uriOf(file) }, ...region } };
   return {
     ruleId: RULE,
     level: 'warning',
-    message: { text: `${route} (${controller}.${handler}) has no rate limit` },
+    message: { text: `${routeAndMethod(route)} has no rate limit` },
     locations: [
       { ...physical, logicalLocations: [{ fullyQualifiedName: `${controller}.${handler}`, kind: 'member' }] },
     ],
-    partialFingerprints: { 'route/v1': `${controller}.${handler} ${route}` },
+    partialFingerprints: { 'route/v1': `${controller}.${handler} ${route.route}` },
   };
 }
 

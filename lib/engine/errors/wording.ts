@@ -81,3 +81,15 @@ export function editsBetween(one: string, other: string): number {
   }
   return last[other.length]!;
 }
+
+/** A route as people read it: `GET /users`, or `GET /users version 2` if its version isn't in the path. */
+export function shownRoute({ route, version }: { readonly route: string; readonly version?: string }): string {
+  return version === undefined ? route : `${route} version ${version}`;
+}
+
+/** A route with its method: `GET /users (UsersController.list)`. */
+export function routeAndMethod(
+  route: Parameters<typeof shownRoute>[0] & { readonly controller: string; readonly handler: string },
+): string {
+  return `${shownRoute(route)} (${route.controller}.${route.handler})`;
+}

@@ -45,6 +45,8 @@ export interface ListedRoute {
   readonly kind: RouteKind;
   /** The name for clients: `GET /v1/users/:id`, `Query users`. */
   readonly route: string;
+  /** The versions, such as `2` or `1,2`, if clients send them in a header or otherwise outside of the path. */
+  readonly version?: string;
   readonly controller: string;
   readonly handler: string;
   readonly limits: readonly ListedLimit[];
@@ -101,7 +103,7 @@ function compare(one: string, other: string): number {
 function routesOf(type: HandlerClass, parts: RouteParts): ListedRoute[] {
   const routes = [...parts.classes.handlers(type)].filter(([, handler]) => isHandler(handler) || isTool(handler));
   return routes.map(([method, handler]) => {
-    const { kind, route } = nameOf(type, method, handler, parts.paths);
+    const name = nameOf(type, method, handler, parts.paths);
     const rules = parts.rules.of(type, handler);
     const { inForce } = trace(rules.declared, new Map(), new Origins(parts.registry));
     const checkedBefore = inForce.map(({ rule, origin }): ListedLimit => ({
@@ -116,11 +118,10 @@ function routesOf(type: HandlerClass, parts: RouteParts): ListedRoute[] {
     const functions = rules.sites.flatMap(({ specs }) => specs.filter(isSource)).map(({ location }) => location);
     const skip = skipOf(type, handler, rules.declared);
     // Of a type's field, its operation has limits.
-    const needsLimit = kind !== 'field';
+    const needsLimit = name.kind !== 'field';
     const isLimited = limits.some(({ mode }) => mode !== 'off') || functions.length > 0;
     return {
-      kind,
-      route,
+      ...name,
       controller: classNameOf(type),
       handler: method,
       limits,
@@ -155,9 +156,11 @@ function nameOf(
   method: string,
   handler: object,
   paths: RoutePaths,
-): { readonly kind: RouteKind; readonly route: string } {
+): Pick<ListedRoute, 'kind' | 'route' | 'version'> {
   if (isHttpRoute(handler)) {
-    return { kind: 'http', route: `${VERBS[read(METHOD, handler) as number] ?? 'ALL'} ${paths.of(type, handler)}` };
+    const route = `${VERBS[read(METHOD, handler) as number] ?? 'ALL'} ${paths.of(type, handler)}`;
+    const version = paths.versionsOf(type, handler);
+    return { kind: 'http', route, ...(version === undefined ? {} : { version }) };
   }
   const tool = toolOf(handler);
   if (tool !== undefined) return { kind: 'mcp', route: tool || method };
