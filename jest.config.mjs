@@ -31,6 +31,8 @@ export default {
     '<rootDir>/test/support/jest/coverage-reporter.mjs',
     '<rootDir>/test/support/jest/closing-line-reporter.mjs',
   ],
+  // A connection that another spec has left needs its turns, and must not count as a timer of this spec.
+  fakeTimers: { doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] },
   // Tests often wait for a server or a clock. (Jest takes more than 100 % for a number of workers.)
   maxWorkers: availableParallelism() + 1,
   // What specs leave behind in a worker goes with it.

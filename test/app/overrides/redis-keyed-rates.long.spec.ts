@@ -3,8 +3,9 @@ import { Logger } from '@nestjs/common';
 import keySlot from 'cluster-key-slot';
 import { Cluster, Redis } from 'ioredis';
 import type { RateLimitModuleOptions } from '../../../lib/index.js';
+import { withOwnRedis } from '../../support/redis/own-redis.js';
 import { type RedisCluster, startCluster, startRedis } from '../../support/redis/redis-servers.js';
-import { connectRedis, freshPrefix, overrideKeys } from '../../support/limits/stores.js';
+import { freshPrefix, overrideKeys } from '../../support/limits/stores.js';
 import { exceptReadings, RatesApp, until } from './overrides-app.js';
 
 const set = (app: RatesApp, tenant: string, rate: number, options = {}) =>
@@ -12,10 +13,10 @@ const set = (app: RatesApp, tenant: string, rate: number, options = {}) =>
 const quota = (app: RatesApp, tenant: string) => app.quota('login', `tenant:${tenant}`);
 
 describe('rates of single keys on Redis', () => {
-  const url = process.env['TEST_REDIS_URL'] as string;
   const apps: RatesApp[] = [];
   const cleanups: (() => unknown)[] = [];
   let redis: Redis;
+  let url: string;
   let prefix: string;
   let warn: jest.SpiedFunction<(message: unknown) => void>;
 
@@ -28,11 +29,8 @@ describe('rates of single keys on Redis', () => {
   const key = (index: number): string => overrideKeys(prefix)[index]!;
   const warnings = () => warn.mock.calls.map(([message]) => String(message));
 
-  beforeAll(async () => {
-    redis = await connectRedis();
-  });
-  afterAll(async () => {
-    await redis.quit();
+  withOwnRedis((client, { url: ofServer }) => {
+    [redis, url] = [client, ofServer];
   });
   beforeEach(() => {
     prefix = freshPrefix();

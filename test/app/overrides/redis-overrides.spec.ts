@@ -1,5 +1,5 @@
 import type { Server } from 'node:http';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Controller, Get, Logger } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import { Redis } from 'ioredis';
@@ -10,18 +10,19 @@ import {
   type RateLimitModuleOptions,
   RateLimitStoreError,
 } from '../../../lib/index.js';
+import { withOwnRedis } from '../../support/redis/own-redis.js';
 import { type RedisServer, startRedis } from '../../support/redis/redis-servers.js';
 import { freePort } from '../../support/processes/ports.mjs';
-import { connectRedis, freshPrefix } from '../../support/limits/stores.js';
+import { freshPrefix } from '../../support/limits/stores.js';
 import { TcpProxy } from '../../support/redis/tcp-proxy.js';
 import { PATIENCE } from '../../support/redis/patience.mjs';
 import { exceptReadings, login, RatesApp, READ_EVERY_MS, recordOf, until } from './overrides-app.js';
 
 describe('changed rates on Redis', () => {
-  const url = process.env['TEST_REDIS_URL'] as string;
   const apps: RatesApp[] = [];
   const cleanups: (() => unknown)[] = [];
   let redis: Redis;
+  let url: string;
   let prefix: string;
   let warn: jest.SpiedFunction<(message: unknown) => void>;
 
@@ -45,11 +46,8 @@ describe('changed rates on Redis', () => {
   };
   const warnings = () => warn.mock.calls.map(([message]) => String(message));
 
-  beforeAll(async () => {
-    redis = await connectRedis();
-  });
-  afterAll(async () => {
-    await redis.quit();
+  withOwnRedis((client, { url: ofServer }) => {
+    [redis, url] = [client, ofServer];
   });
   beforeEach(() => {
     prefix = freshPrefix();

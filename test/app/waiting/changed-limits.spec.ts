@@ -6,7 +6,7 @@ const KEY = 'user:1';
 const START = Date.parse('2026-09-21T10:00:00Z');
 
 beforeEach(() => {
-  jest.useFakeTimers({ now: START, doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] });
+  jest.useFakeTimers({ now: START });
 });
 afterEach(() => {
   jest.useRealTimers();

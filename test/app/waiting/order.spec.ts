@@ -37,7 +37,7 @@ function movingStore(): MemoryStore {
 
 describe.each(Object.keys(algorithms))('calls of a process for %s', (algo) => {
   beforeEach(() => {
-    jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] });
+    jest.useFakeTimers();
   });
   afterEach(() => {
     jest.useRealTimers();
@@ -93,7 +93,7 @@ describe.each(Object.keys(algorithms))('calls of a process for %s', (algo) => {
 /** Calls that take units of all their limits at once: of several levels, and to others' APIs. */
 describe('calls of a process for a leaky-bucket and another limit', () => {
   beforeEach(() => {
-    jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] });
+    jest.useFakeTimers();
   });
   afterEach(() => {
     jest.useRealTimers();

@@ -20,7 +20,7 @@ const optionsOf = (algo: Algo, quota: number): AlgorithmOptions =>
     : { algo, rate: 10, interval: 10 * T, burst: quota };
 
 beforeEach(() => {
-  jest.useFakeTimers({ now: START, doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] });
+  jest.useFakeTimers({ now: START });
 });
 afterEach(() => {
   jest.useRealTimers();

@@ -21,7 +21,7 @@ export class MovedCalls {
     private readonly send: typeof fetch,
     private readonly move: (ms: number) => void = () => undefined,
   ) {
-    jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] });
+    jest.useFakeTimers();
   }
 
   /** What the client sends with. */

@@ -36,8 +36,7 @@ function ruleOf(phaseMs: number, options: AlgorithmOptions): SimulatedRule {
   };
 }
 
-const stopTime = () =>
-  void jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'], now: 1_790_000_120_000 });
+const stopTime = () => void jest.useFakeTimers({ now: 1_790_000_120_000 });
 
 /** What was refused and what was used of what was possible, in all windows but the first two, which begin with what was not learnt yet. */
 async function simulate(store: Store, phases: readonly number[]) {

@@ -63,7 +63,7 @@ describe('SluiceThrottlerStorage while Redis fails', () => {
     const redis = new SilentRedis();
     storage = new SluiceThrottlerStorage({ redis: redis as unknown as Redis });
     await storage.onModuleInit();
-    jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] });
+    jest.useFakeTimers();
     const waits: number[] = [];
     let allowed = 0;
     const timedHit = async () => {
@@ -97,7 +97,7 @@ describe('SluiceThrottlerStorage while Redis fails', () => {
     const redis = new SilentRedis();
     storage = new SluiceThrottlerStorage({ redis: redis as unknown as Redis });
     await storage.onModuleInit();
-    jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] });
+    jest.useFakeTimers();
     const waitMs = await timedRequest();
     expect(waitMs).toBeLessThanOrEqual(250 + 2 * STEP_MS);
     expect(redis.asked).toBe(2);
@@ -108,7 +108,7 @@ describe('SluiceThrottlerStorage while Redis fails', () => {
     const redis = new SilentRedis();
     redis.script = () => new Promise(() => undefined);
     storage = new SluiceThrottlerStorage({ redis: redis as unknown as Redis });
-    jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] });
+    jest.useFakeTimers();
     const waitMs = await timedRequest();
     // It gives up loading its script.
     jest.advanceTimersByTime(60_000);

@@ -571,7 +571,7 @@ describe('calls that wait', () => {
 
   beforeEach(() => {
     ran.length = 0;
-    jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] });
+    jest.useFakeTimers();
   });
 
   /** On the store of the module, whose clock is that of the fake timers. */

@@ -19,7 +19,7 @@ interface Call {
 let app: TestingModule | undefined;
 
 beforeEach(() => {
-  jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] });
+  jest.useFakeTimers();
 });
 afterEach(async () => {
   jest.useRealTimers();

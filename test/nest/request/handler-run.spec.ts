@@ -127,7 +127,7 @@ describe('the run of a handler', () => {
     ['failed', (timeout) => timeout.error(failure), { failed: true, error: failure }],
     ['was left', (_, leave) => leave(), { failed: true, aborted: true }],
   ])('that %s waits ten minutes for its handler, and no longer', async (_, giveUp, end) => {
-    jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] });
+    jest.useFakeTimers();
     const timeout = new Subject();
     const call = new HandlerCall(() => never);
     const within = [

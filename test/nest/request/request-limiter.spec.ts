@@ -202,7 +202,7 @@ describe('the way of a request through its limits', () => {
   it('goes on for a request that is held back once it may leave', async () => {
     const { limiter } = await start();
     expect(limiter.beforeGuards(call('shaped'))).toBe(true);
-    jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] });
+    jest.useFakeTimers();
     try {
       const held = limiter.beforeGuards(call('shaped'));
       await jest.advanceTimersByTimeAsync(60_000);

@@ -330,7 +330,7 @@ describe('RedisStore on a Cluster', () => {
       for (const identity of identities) expect((await ask(guarded, limit, { identity })).source).toBe('redis');
       victim!.pause();
       // No deadline ends on a clock that stands still: what is told is told at once.
-      jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] });
+      jest.useFakeTimers();
       const during = identities.map((identity) => ask(guarded, limit, { identity }));
       const sourcesOf = async (some: readonly string[]) => {
         const decisions = await Promise.all(during.filter((_, index) => some.includes(identities[index]!)));

@@ -3,6 +3,7 @@ import { Redis } from 'ioredis-5';
 import { type RedisClient, RedisStore } from '../../../lib/index.js';
 import { algorithmNames } from '../../support/limits/arbitraries.js';
 import { ask, compile, freshPrefix } from '../../support/limits/stores.js';
+import { withOwnRedis } from '../../support/redis/own-redis.js';
 import { PATIENCE_MS } from '../../support/redis/patience.mjs';
 
 const examples = {
@@ -18,9 +19,12 @@ const examples = {
 describe('RedisStore on a connection of ioredis 5', () => {
   let redis: Redis;
   let store: RedisStore;
+  let url: string;
+
+  withOwnRedis((_, server) => (url = server.url));
 
   beforeAll(async () => {
-    redis = new Redis(process.env['TEST_REDIS_URL']!, { lazyConnect: true });
+    redis = new Redis(url, { lazyConnect: true });
     store = new RedisStore(redis as unknown as RedisClient, { prefix: freshPrefix(), timeoutMs: PATIENCE_MS });
     await store.open();
   });

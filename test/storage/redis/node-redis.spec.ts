@@ -74,9 +74,13 @@ describe.each(variants(Object.entries(nodeRedis)))('a client of %s', (_, version
   });
 
   it('is given a script that its server has lost', async () => {
-    const store = new RedisStore(client, { prefix, timeoutMs: PATIENCE_MS });
+    const server = await startRedis();
+    cleanups.push(() => server.stop());
+    const own = await openClient(version, server.url);
+    cleanups.push(() => own.destroy());
+    const store = new RedisStore(own, { prefix, timeoutMs: PATIENCE_MS });
     await store.open();
-    await client.sendCommand(['SCRIPT', 'FLUSH']);
+    await own.sendCommand(['SCRIPT', 'FLUSH']);
     await expect(ask(store, compile(examples.gcra))).resolves.toMatchObject({ allowed: true, source: 'redis' });
   });
 

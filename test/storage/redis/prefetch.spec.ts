@@ -100,7 +100,7 @@ describe('a lease', () => {
 
   it.each(['local', 'deny'] as const)('has nobody wait longer than the deadline, with %s', async (onStoreError) => {
     const own = await startRedis();
-    jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] });
+    jest.useFakeTimers();
     const timeoutMs = 250;
     const store = await appStore(own.url, { timeoutMs });
     try {

@@ -434,7 +434,7 @@ describe('the deadline', () => {
     await ask(store, limit);
     paused.pause();
     // The clock stands still, and is moved by the deadline.
-    jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] });
+    jest.useFakeTimers();
     cleanups.push(() => void jest.useRealTimers());
     const counter = { limit, identity: 'user:42' };
     const calendar = { limit: compile(hundred['calendar-window']), identity: 'user:42' };

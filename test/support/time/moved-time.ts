@@ -17,7 +17,7 @@ export class MovedTime {
 
   stop(): void {
     this.isStopped = true;
-    jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] });
+    jest.useFakeTimers();
   }
 
   run(): void {

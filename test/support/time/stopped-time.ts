@@ -6,6 +6,6 @@ import { jest } from '@jest/globals';
  */
 export function stopTime(): void {
   const now = performance.now();
-  jest.useFakeTimers({ now: Date.now() - now, doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] });
+  jest.useFakeTimers({ now: Date.now() - now });
   jest.advanceTimersByTime(Math.ceil(now));
 }

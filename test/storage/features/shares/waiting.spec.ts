@@ -7,7 +7,7 @@ const KEY = 'global';
 const bucket: AlgorithmOptions = { algo: 'token-bucket', rate: 10, interval: 1000 };
 
 beforeEach(() => {
-  jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] });
+  jest.useFakeTimers();
 });
 afterEach(() => {
   jest.useRealTimers();
