@@ -21,7 +21,6 @@ import { HandlerClasses } from '../app/rules/handler-classes.js';
 import { LimitRegistry } from '../app/rules/limit-registry.js';
 import { RouteRulesRegistry } from '../app/rules/route-rules-registry.js';
 import type { CheckEntry } from '../engine/limits/counter.js';
-import { decide } from '../storage/stores/decide.js';
 import type { StoreLayer } from '../storage/stores/layers/store-layer.js';
 import type { StoreDecision } from '../storage/stores/store.js';
 import { DecisionStream } from '../storage/telemetry/decision-stream.js';
@@ -233,6 +232,6 @@ function circuitOf({ isBroken }: StoreLayer): InstanceInfo['circuit'] {
 function lookAt(store: StoreLayer, entry: CheckEntry): StoreDecision | undefined {
   let found: StoreDecision | undefined;
   const answer = { decided: ([decision]: StoreDecision[]) => void (found = decision), failed: () => undefined };
-  decide(store, { entries: [entry], peek: true }, answer);
+  store.decide({ entries: [entry], peek: true }, answer);
   return found;
 }

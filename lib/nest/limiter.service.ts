@@ -38,7 +38,7 @@ import type {
   SetRateOptions,
 } from '../app/overrides/override.js';
 import { Overrides } from '../app/overrides/overrides.js';
-import type { Store } from '../storage/stores/store.js';
+import type { Layer } from '../storage/stores/layers/store-layer.js';
 import type { DecisionEvent } from '../storage/telemetry/decision-event.js';
 import { DecisionStream } from '../storage/telemetry/decision-stream.js';
 
@@ -56,7 +56,7 @@ export class LimiterService {
   constructor(
     private readonly registry: LimitRegistry,
     private readonly queues: WaitQueues,
-    @Inject(RATE_LIMIT_STORE) private readonly store: Store,
+    @Inject(RATE_LIMIT_STORE) private readonly store: Layer,
     private readonly overrides: Overrides,
     stream: DecisionStream,
     private readonly explanations: Explanations,

@@ -106,7 +106,7 @@ export class StoreStack extends OuterLayer {
   }
 
   override decideOne(limit: CompiledLimit, identity: string, cost: number): StoreDecision | undefined {
-    return this.inner.decideOne?.(limit, identity, cost);
+    return this.inner.decideOne(limit, identity, cost);
   }
 
   /** Adds a layer when the first limit needs it. */

@@ -6,14 +6,14 @@ import { describe, expect, it } from '@jest/globals';
 import { MemoryStore, type Store } from '../../lib/index.js';
 import { CompiledLimit, type LimitSettings } from '../../lib/testing/store/index.js';
 import { createStoreStack, type StoreSettings } from '../../lib/nest/store-stack.js';
-import { StoreLayer } from '../../lib/storage/stores/layers/store-layer.js';
+import { LowestLayer } from '../../lib/storage/stores/layers/store-layer.js';
 import { DecisionStream } from '../../lib/storage/telemetry/decision-stream.js';
 import { connectRedis, featureTerms, freshPrefix } from '../support/limits/stores.js';
 
 /** The names of a store's layers, from top to bottom. */
 function layersOf(store: Store): string[] {
-  const below = store instanceof StoreLayer ? layersOf((store as unknown as { inner: Store }).inner) : [];
-  return [store.constructor.name, ...below];
+  if (store instanceof LowestLayer) return [store.store.constructor.name];
+  return [store.constructor.name, ...layersOf((store as unknown as { inner: Store }).inner)];
 }
 
 function stackWith(more: Partial<StoreSettings>) {

@@ -5,7 +5,8 @@ import type { Counter } from '../../engine/limits/counter.js';
 import { assertPossibleKey } from '../rules/possible-keys.js';
 import { levelsOf } from '../rules/resolve/call-entries.js';
 import type { Rule } from '../rules/rule.js';
-import type { Charge, Store } from '../../storage/stores/store.js';
+import type { Layer } from '../../storage/stores/layers/store-layer.js';
+import type { Charge } from '../../storage/stores/store.js';
 import type { WaitQueues } from '../waiting/wait-queues.js';
 
 /** A limit that code calls. */
@@ -13,7 +14,7 @@ export interface CalledLimit {
   readonly name: string;
   readonly rule: Rule;
   /** The store of its counters. */
-  readonly store: Store;
+  readonly store: Layer;
   /** The calls of this process that wait for its units. */
   readonly queues: WaitQueues;
   /** The version of the limit that was last found to be counted in this process. */

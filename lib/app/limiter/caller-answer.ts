@@ -3,13 +3,8 @@ import { upToMessages } from '../../engine/errors/messages/calls.js';
 import type { CheckEntry } from '../../engine/limits/counter.js';
 import { hide, isHidden, toCheckResult } from '../../engine/limits/decision.js';
 import { checkResultOf, heldOf, takenOf, toCallerDecision } from '../../storage/stores/store-decision.js';
-import {
-  type AnswerTap,
-  type CheckAnswer,
-  type Store,
-  type StoreDecision,
-  UNTIMED,
-} from '../../storage/stores/store.js';
+import type { Layer } from '../../storage/stores/layers/store-layer.js';
+import { type AnswerTap, type CheckAnswer, type StoreDecision, UNTIMED } from '../../storage/stores/store.js';
 import type { WaitQueues } from '../waiting/wait-queues.js';
 import { Lease, type LeasedCheckResult, type LeasedDecision, withLease } from './lease.js';
 
@@ -69,7 +64,7 @@ abstract class PromisedAnswer<T> implements CheckAnswer {
 type Making<T> = (
   answers: readonly StoreDecision[],
   entries: readonly CheckEntry[],
-  store: Store,
+  store: Layer,
   queues: WaitQueues,
   peek?: boolean,
 ) => T;
@@ -79,7 +74,7 @@ export class CallerAnswer<T> extends PromisedAnswer<T> {
   constructor(
     private readonly make: Making<T>,
     private readonly entries: readonly CheckEntry[],
-    private readonly store: Store,
+    private readonly store: Layer,
     private readonly queues: WaitQueues,
     private readonly peek = false,
   ) {

@@ -3,7 +3,7 @@ import { askMessages } from '../../engine/errors/messages/calls.js';
 import { assertCost, assertKey } from '../../engine/limits/arguments.js';
 import { type Asked, askedOf, type ConsumeOptions, UP_TO_OPTIONS } from '../../engine/limits/consume-options.js';
 import { callEntries, callEntry } from '../rules/resolve/call-entries.js';
-import { decide, decideEnforced, decidesAtOnce } from '../../storage/stores/decide.js';
+import { decideEnforced } from '../../storage/stores/decide.js';
 import { openDecision, toCallerDecision } from '../../storage/stores/store-decision.js';
 import { type CalledLimit, isNested } from './called-limit.js';
 import { CallerAnswer, levelDecision, ownDecision, refuseHeldUnits, taking } from './caller-answer.js';
@@ -36,7 +36,7 @@ export function consumeSync(
   const decision = limit.countedHere === rule.limit ? decidedAtOnce(limit, key, given) : undefined;
   if (decision !== undefined) return decision;
   for (const each of rule.isNested ? [rule, ...rule.ancestors] : [rule]) {
-    if (!decidesAtOnce(store, each.limit))
+    if (!store.decidesAtOnce(each.limit))
       throw new RateLimitArgumentError(askMessages.notAtOnce(each.name), { code: 'SLUICE_UNSUPPORTED_CALL' });
   }
   limit.countedHere = rule.limit;
@@ -56,10 +56,10 @@ function decidedAtOnce(
   assertCost(cost);
   const limit = rule.limitFor(key);
   if (!limit.isPlain || called.countedElsewhere === limit) return undefined;
-  const decision = store.decideOne?.(limit, key, cost);
+  const decision = store.decideOne(limit, key, cost);
   if (decision !== undefined) return toCallerDecision(decision, limit);
   // A feature may have units in this process, but not always.
-  if (limit.features === undefined && !decidesAtOnce(store, limit)) called.countedElsewhere = limit;
+  if (limit.features === undefined && !store.decidesAtOnce(limit)) called.countedElsewhere = limit;
   return undefined;
 }
 
@@ -84,7 +84,7 @@ function ask(
   const entries = [entry];
   const answer = new CallerAnswer(ownDecision, entries, store, queues, peek);
   if (entry.limit.off) answer.decided([openDecision(entry.limit)]);
-  else decide(store, { entries, peek }, answer);
+  else store.decide({ entries, peek }, answer);
   return answer;
 }
 

@@ -20,7 +20,7 @@ import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
 import { type Counter, withStarts } from '../../engine/limits/counter.js';
 import type { Decision } from '../../engine/limits/decision.js';
 import type { Rule } from '../rules/rule.js';
-import type { Store } from '../../storage/stores/store.js';
+import type { Layer } from '../../storage/stores/layers/store-layer.js';
 import { acquire, type AcquireOptions, hold } from './acquire.js';
 import { corrections, namedCounter, ownCounter } from './called-limit.js';
 import { consume, consumeSync } from './consume.js';
@@ -47,7 +47,7 @@ export class Limiter {
     readonly name: string,
     private readonly bind: () => Rule,
     /** @internal The store of its counters. */
-    readonly store: Store,
+    readonly store: Layer,
     /** @internal The calls of this process that wait for its units. */
     readonly queues: WaitQueues,
   ) {}

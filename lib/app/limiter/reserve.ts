@@ -7,7 +7,7 @@ import { type Asked, askedOf, type CallOptions, type WithinOptions } from '../..
 import type { CheckEntry } from '../../engine/limits/counter.js';
 import { versionsOf } from '../../engine/limits/limit-feature.js';
 import { callEntries } from '../rules/resolve/call-entries.js';
-import { decided, decidedEnforced } from '../../storage/stores/decide.js';
+import { decidedEnforced } from '../../storage/stores/decide.js';
 import { openDecision, chargeOf, chargesOf, toCallerDecision } from '../../storage/stores/store-decision.js';
 import { type CalledLimit, isNested, ownCounter } from './called-limit.js';
 import { levelDecision } from './caller-answer.js';
@@ -86,7 +86,7 @@ async function reserveAhead({ name, store }: CalledLimit, entry: CheckEntry, max
 async function reserveNow(store: CalledLimit['store'], entry: CheckEntry): Promise<Reservation> {
   const { limit } = entry;
   if (limit.off) return new Reservation(openDecision(limit), undefined, store);
-  const [answer] = await decided(store, { entries: [entry], refundable: true });
+  const [answer] = await store.decided({ entries: [entry], refundable: true });
   const taken = answer!.allowed ? chargeOf(entry, answer!) : undefined;
   return new Reservation(toCallerDecision(answer!, limit), taken, store);
 }
@@ -95,7 +95,7 @@ async function reserveNow(store: CalledLimit['store'], entry: CheckEntry): Promi
 async function reserveHeld({ store, queues }: CalledLimit, entry: CheckEntry): Promise<Reservation> {
   const { limit } = entry;
   if (limit.off) return new Reservation(openDecision(limit), undefined, store);
-  const [answer] = await decided(store, { entries: [entry], hold: true, refundable: true });
+  const [answer] = await store.decided({ entries: [entry], hold: true, refundable: true });
   const taken = answer!.allowed ? chargeOf(entry, answer!) : undefined;
   return new Reservation(toCallerDecision(answer!, limit), taken, store, queues);
 }

@@ -1,8 +1,9 @@
 import type { CheckEntry, Counter } from '../../engine/limits/counter.js';
 import { isRefusal } from '../../engine/limits/decision.js';
-import { decideEnforced, decideReservation } from '../../storage/stores/decide.js';
+import { decideEnforced } from '../../storage/stores/decide.js';
 import { openDecision } from '../../storage/stores/store-decision.js';
-import type { CheckAnswer, Store, StoreDecision } from '../../storage/stores/store.js';
+import type { Layer } from '../../storage/stores/layers/store-layer.js';
+import type { CheckAnswer, ReserveEntry, StoreDecision } from '../../storage/stores/store.js';
 
 /** The decisions of limits on a waiting call. It continues if none of them rejects it. */
 export interface Turn {
@@ -53,12 +54,13 @@ export class TurnAnswer implements Turn, CheckAnswer {
   }
 
   /** Takes units of one limit that can be used within `maxWaitMs` milliseconds. Never throws. */
-  reserve(store: Store, entries: () => readonly CheckEntry[], maxWaitMs: number): this {
+  reserve(store: Layer, entries: () => readonly CheckEntry[], maxWaitMs: number): this {
     try {
       this.entries = entries();
       const { limit, identity, cost, priority } = this.entries[0]!;
+      const entry: ReserveEntry = { limit, identity, cost, priority, maxWaitMs };
       if (limit.off) this.decided([openDecision(limit)]);
-      else decideReservation(store, { limit, identity, cost, priority, maxWaitMs }, this);
+      else store.decide({ entries: [entry], reserving: true }, this);
     } catch (error) {
       this.failed(error);
     }
@@ -66,7 +68,7 @@ export class TurnAnswer implements Turn, CheckAnswer {
   }
 
   /** Takes units of all limits immediately, or of none. Never throws. */
-  check(store: Store, entries: () => readonly CheckEntry[]): this {
+  check(store: Layer, entries: () => readonly CheckEntry[]): this {
     try {
       this.entries = entries();
       decideEnforced(store, { entries: this.entries, refundable: true, waits: true }, this);

@@ -1,7 +1,8 @@
 import { MAX_INTERVAL_MS } from '../../engine/options/values.js';
 import type { CheckEntry } from '../../engine/limits/counter.js';
 import { chargeOf, chargesOf } from '../../storage/stores/store-decision.js';
-import type { Refund, Store, StoreDecision } from '../../storage/stores/store.js';
+import type { Layer } from '../../storage/stores/layers/store-layer.js';
+import type { Refund, StoreDecision } from '../../storage/stores/store.js';
 import { type Conversion, type GiveBack, type SourceListener, unitsAhead, type UnitSource } from './unit-source.js';
 import { RefusedCall } from './refused-call.js';
 import { ReservedQueue } from './reserved-queue.js';
@@ -38,7 +39,7 @@ export class UnitsAhead implements UnitSource {
 
   constructor(
     private readonly queue: SourceListener,
-    private readonly store: Store,
+    private readonly store: Layer,
     private readonly giveBack: GiveBack,
     /** Returns what a call requests under the current limit. */
     private readonly entries: () => readonly CheckEntry[],

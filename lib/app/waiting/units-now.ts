@@ -1,6 +1,6 @@
 import type { CheckEntry } from '../../engine/limits/counter.js';
 import { chargesOf } from '../../storage/stores/store-decision.js';
-import type { Store } from '../../storage/stores/store.js';
+import type { Layer } from '../../storage/stores/layers/store-layer.js';
 import { DelayedCalls } from './delayed-calls.js';
 import { allDone, delayMsOf, type Turn, TurnAnswer } from './turn.js';
 import type { Conversion, GiveBack, SourceListener, UnitSource } from './unit-source.js';
@@ -18,7 +18,7 @@ export class UnitsNow implements UnitSource {
 
   constructor(
     queue: SourceListener,
-    private readonly store: Store,
+    private readonly store: Layer,
     private readonly giveBack: GiveBack,
   ) {
     this.delayed = new DelayedCalls(

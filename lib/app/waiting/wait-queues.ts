@@ -7,7 +7,8 @@ import { type CheckEntry, type Counter, lineageId } from '../../engine/limits/co
 import { DEFAULT_PRIORITY } from '../../engine/limits/arguments.js';
 import { Lists } from '../overrides/lists/lists.js';
 import type { Rule } from '../rules/rule.js';
-import type { Charge, Refund, Store } from '../../storage/stores/store.js';
+import type { Layer } from '../../storage/stores/layers/store-layer.js';
+import type { Charge, Refund } from '../../storage/stores/store.js';
 import { KeptLeases } from './kept-leases.js';
 import { QueuesByCounter } from './queues-by-counter.js';
 import { RateLimitTimeoutError } from './waiting-errors.js';
@@ -48,7 +49,7 @@ export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
   private closed = false;
 
   constructor(
-    @Inject(RATE_LIMIT_STORE) private readonly store: Store,
+    @Inject(RATE_LIMIT_STORE) private readonly store: Layer,
     @Optional() @Inject(RATE_LIMIT_LISTS) private readonly lists?: Lists,
     @Optional() @Inject(RATE_LIMIT_SETTINGS) settings?: Pick<RateLimitSettings, 'maxWaiters'>,
   ) {

@@ -1,7 +1,6 @@
 import { consoleMessages } from '../../engine/errors/messages/console.js';
 import { shownUnitsOf, tenantsNow } from '../../storage/features/index.js';
 import { identityOfShown } from '../../engine/limits/hierarchy.js';
-import { decided } from '../../storage/stores/decide.js';
 import type { StoreLayer } from '../../storage/stores/layers/store-layer.js';
 import { hashOf } from '../../storage/telemetry/decision-event.js';
 import { reasonOf } from '../../engine/errors/reasons.js';
@@ -108,7 +107,7 @@ export class LimitParts {
     try {
       // Read on its own, since in a check together with its parents their remaining units would also count.
       const entries = [{ limit, identity, cost: 1 }];
-      const [decision] = await decided(this.store, { entries, peek: true, strict: true });
+      const [decision] = await this.store.decided({ entries, peek: true, strict: true });
       const { quota, remaining } = decision!;
       const used = quota - remaining;
       const { above = 0 } = shownUnitsOf(limit);

@@ -12,7 +12,8 @@ import { isRefusal } from '../../engine/limits/decision.js';
 import { MAX_INTERVAL_MS } from '../../engine/options/values.js';
 import { decidedEnforced } from '../../storage/stores/decide.js';
 import { chargeOf } from '../../storage/stores/store-decision.js';
-import type { Refund, Store, StoreDecision } from '../../storage/stores/store.js';
+import type { Layer } from '../../storage/stores/layers/store-layer.js';
+import type { Refund, StoreDecision } from '../../storage/stores/store.js';
 import { JobClaims, type JobRequest, type JobWait, requestOf } from './job-claims.js';
 import type { JobLimitSettings } from './job-limit-options.js';
 import type { JobEvents, JobUnits, LimitedJob } from './job-types.js';
@@ -32,7 +33,7 @@ interface JobStart {
  */
 class JobStarts {
   constructor(
-    private readonly store: Store,
+    private readonly store: Layer,
     private readonly keepMs: number,
   ) {}
 

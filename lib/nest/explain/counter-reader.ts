@@ -4,8 +4,8 @@ import { explainedByFeatures } from '../../storage/features/index.js';
 import { withExpectedWait } from '../../app/limiter/lease.js';
 import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
 import { type CheckEntry, togetherOf } from '../../engine/limits/counter.js';
-import { decided } from '../../storage/stores/decide.js';
-import type { Store, StoreDecision } from '../../storage/stores/store.js';
+import type { Layer } from '../../storage/stores/layers/store-layer.js';
+import type { StoreDecision } from '../../storage/stores/store.js';
 import { reasonOf } from '../../engine/errors/reasons.js';
 import type { AskedLimit } from './asked-limit.js';
 import type { CounterState, ExplainedDecision } from './explanation.js';
@@ -21,7 +21,7 @@ export interface CounterReading {
 /** Reads counters until a deadline. Charges and writes nothing. */
 export class CounterReader {
   constructor(
-    private readonly store: Store,
+    private readonly store: Layer,
     private readonly timeoutMs: number,
     /** True for requests, which report how long units of `concurrency` will probably be held. Code reports how long they may be held. */
     private readonly ofRequest: boolean,
@@ -74,7 +74,7 @@ export class CounterReader {
   private look(entries: readonly CheckEntry[]): Promise<[StoreDecision, number | undefined, object]> {
     const { store, spentMs } = this;
     const since = performance.now() - spentMs;
-    const looking = decided(store, { entries, peek: true, strict: true, since }).then(([decision]) => decision!);
+    const looking = store.decided({ entries, peek: true, strict: true, since }).then(([decision]) => decision!);
     return Promise.all([looking, store.blockedFor?.(entries[0]!), explainedByFeatures(store, entries[0]!)]);
   }
 

@@ -10,8 +10,7 @@ import { RouteRulesRegistry } from '../../app/rules/route-rules-registry.js';
 import type { Rule } from '../../app/rules/rule.js';
 import { Transports } from '../request/transports.js';
 import { RateLimitStoreError } from '../../engine/errors/errors.js';
-import { StoreLayer } from '../../storage/stores/layers/store-layer.js';
-import type { Store } from '../../storage/stores/store.js';
+import type { Layer } from '../../storage/stores/layers/store-layer.js';
 import { CounterReader } from './counter-reader.js';
 import { describe } from './described-limit.js';
 import type { ExplainedLimit, ExplainedOutcome, Explanation, LimitStatus } from './explanation.js';
@@ -32,7 +31,7 @@ export class Explainer {
     transports: Transports,
     private readonly overrides: Overrides,
     @Inject(RATE_LIMIT_SETTINGS) private readonly settings: RateLimitSettings,
-    @Inject(RATE_LIMIT_STORE) private readonly store: Store,
+    @Inject(RATE_LIMIT_STORE) private readonly store: Layer,
     @Inject(RATE_LIMIT_LISTS) private readonly lists: Lists,
   ) {
     this.limits = new LimitsInQuestion(registry, routes, classes, transports, settings);
@@ -54,8 +53,7 @@ export class Explainer {
   private async explained(findings: Findings, ofRequest: boolean): Promise<Explanation> {
     const { subject, groups, leftOut, functions, client, ask } = findings;
     const { overrides, lists, settings, store } = this;
-    const unobserved = store instanceof StoreLayer ? store.unobserved : store;
-    const reader = new CounterReader(unobserved, settings.timeoutMs, ofRequest);
+    const reader = new CounterReader(store.unobserved, settings.timeoutMs, ofRequest);
     const began = performance.now();
     const failure = await this.readOverrides();
     reader.spentMs = performance.now() - began;

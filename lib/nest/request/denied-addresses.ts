@@ -4,8 +4,8 @@ import { type RateLimitSettings } from '../../app/config/settings.js';
 import { ipIdentity } from '../../app/key-resolvers/ip.js';
 import { CompiledLimit } from '../../engine/limits/compiled-limit.js';
 import type { Lists } from '../../app/overrides/lists/lists.js';
-import type { CheckAnswer, CheckOrigin, Store } from '../../storage/stores/store.js';
-import { decide } from '../../storage/stores/decide.js';
+import type { Layer } from '../../storage/stores/layers/store-layer.js';
+import type { CheckAnswer, CheckOrigin } from '../../storage/stores/store.js';
 import { isLost } from '../../app/transports/connection.js';
 import { addressOf } from '../../app/transports/read-request.js';
 import { clientClosedRequest } from './call-run.js';
@@ -19,7 +19,7 @@ export class DeniedAddresses {
 
   constructor(
     @Inject(RATE_LIMIT_SETTINGS) private readonly settings: RateLimitSettings,
-    @Inject(RATE_LIMIT_STORE) private readonly store: Store,
+    @Inject(RATE_LIMIT_STORE) private readonly store: Layer,
     @Inject(RATE_LIMIT_LISTS) private readonly lists: Lists,
   ) {
     const { shadow } = settings;
@@ -43,7 +43,7 @@ export class DeniedAddresses {
     if (!this.lists.refuses(address)) return false;
     const entry = { limit: this.everything, identity: ipIdentity(address, ipv6Prefix)!, cost: 1 };
     // The layer of lists decides synchronously, and the one above it reports the decision.
-    decide(this.store, { entries: [entry], address, origin }, IGNORED);
+    this.store.decide({ entries: [entry], address, origin }, IGNORED);
     return !shadow;
   }
 }

@@ -14,7 +14,7 @@ import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { mapAll } from '../../engine/util/awaitable.js';
 import { decideEnforced } from '../../storage/stores/decide.js';
-import type { Store } from '../../storage/stores/store.js';
+import type { Layer } from '../../storage/stores/layers/store-layer.js';
 import { countedUnits } from './outcome.js';
 import { Transports } from './transports.js';
 
@@ -29,7 +29,7 @@ export class RejectedRequests {
     private readonly registry: LimitRegistry,
     private readonly transports: Transports,
     private readonly queues: WaitQueues,
-    @Inject(RATE_LIMIT_STORE) private readonly store: Store,
+    @Inject(RATE_LIMIT_STORE) private readonly store: Layer,
   ) {}
 
   /**

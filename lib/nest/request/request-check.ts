@@ -9,15 +9,14 @@ import type { RuleEntry } from '../../app/rules/resolve/resolve.js';
 import type { Rule } from '../../app/rules/rule.js';
 import { addressOf } from '../../app/transports/read-request.js';
 import { andThen, type Awaitable, isPromise } from '../../engine/util/awaitable.js';
+import type { Layer } from '../../storage/stores/layers/store-layer.js';
 import {
   type AnswerTap,
   type CheckAnswer,
   type CheckOrigin,
-  type Store,
   type StoreDecision,
   UNTIMED,
 } from '../../storage/stores/store.js';
-import { decide } from '../../storage/stores/decide.js';
 import { giveBack, type StoreCheck } from './charges.js';
 import { clientClosedRequest } from './call-run.js';
 import type { LimitedRequest } from './limited-request.js';
@@ -27,7 +26,7 @@ import { findEarly } from './requests.js';
 @Injectable()
 export class RequestCheck {
   constructor(
-    @Inject(RATE_LIMIT_STORE) private readonly store: Store,
+    @Inject(RATE_LIMIT_STORE) private readonly store: Layer,
     @Inject(RATE_LIMIT_LISTS) private readonly lists: Lists,
   ) {}
 
@@ -91,12 +90,12 @@ export class PendingCheck implements StoreCheck, CheckAnswer {
   /** Starts the check in the store. */
   constructor(
     readonly entries: readonly RuleEntry[],
-    readonly store: Store,
+    readonly store: Layer,
     readonly refundable: boolean,
     address: string | undefined,
     origin?: CheckOrigin,
   ) {
-    decide(store, { entries, refundable, address, origin }, this);
+    store.decide({ entries, refundable, address, origin }, this);
     this.answered = this.isAnswered ? undefined : new Promise((resolve) => (this.resolve = resolve));
   }
 

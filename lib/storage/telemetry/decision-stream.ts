@@ -2,12 +2,12 @@ import type { CheckEntry, Counter } from '../../engine/limits/counter.js';
 import { report } from '../stores/decide.js';
 import type { MemoryStore } from '../stores/memory/memory.store.js';
 import { decidedEntries } from '../stores/store-decision.js';
+import type { Layer } from '../stores/layers/store-layer.js';
 import {
   type AnswerTap,
   type Check,
   type CheckAnswer,
   type HeldLease,
-  type Store,
   type StoreDecision,
   UNTIMED,
 } from '../stores/store.js';
@@ -49,9 +49,9 @@ export function decideTapped(store: MemoryStore, check: Check, answer: CheckAnsw
 }
 
 /** Like `decideTapped`, for a check of one limit that can be decided synchronously. */
-export function decideOneTapped(store: Store, entry: CheckEntry, tap: DecisionTap): StoreDecision | undefined {
+export function decideOneTapped(store: Layer, entry: CheckEntry, tap: DecisionTap): StoreDecision | undefined {
   const start = tap.times() ? performance.now() : UNTIMED;
-  const decision = store.decideOne?.(entry.limit, entry.identity, entry.cost);
+  const decision = store.decideOne(entry.limit, entry.identity, entry.cost);
   if (decision !== undefined) tap.decided([entry], [decision], start < 0 ? UNTIMED : performance.now() - start);
   return decision;
 }

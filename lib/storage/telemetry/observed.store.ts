@@ -1,6 +1,6 @@
 import { AsyncResource } from 'node:async_hooks';
 import type { Span } from '@opentelemetry/api';
-import { StoreLayer } from '../stores/layers/store-layer.js';
+import { type Layer, LowestLayer, StoreLayer } from '../stores/layers/store-layer.js';
 import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
 import { measuredName, type Operation, type OperationAnswer, type OperationName, rowOf } from '../stores/operation.js';
 import type { Check, CheckAnswer, ReserveEntry, Store, StoreDecision } from '../stores/store.js';
@@ -14,9 +14,15 @@ import { decideOneTapped, decideTapped, type DecisionStream, type DecisionTap, t
 import { type Metrics, recordOnSpan } from './metrics.js';
 import { OpenTelemetry } from './open-telemetry.js';
 
+function inProcess(layer: Layer): MemoryStore | undefined {
+  return layer instanceof LowestLayer && layer.store instanceof MemoryStore ? layer.store : undefined;
+}
+
 /** Publishes the decisions of the inner store to subscribers. Without subscribers it only passes checks on. */
 export class ObservedStore extends StoreLayer {
   private openTelemetry: OpenTelemetry | undefined;
+  /** The store in process, if no layer lies between. It decides in the fewest steps. */
+  private inProcess = inProcess(this.inner);
 
   /** `telemetry`: whether to report to OpenTelemetry. If OpenTelemetry isn't installed, `true` is an error, and `undefined` means false. */
   constructor(
@@ -27,8 +33,13 @@ export class ObservedStore extends StoreLayer {
     super(inner);
   }
 
-  override get unobserved(): Store {
+  override get unobserved(): Layer {
     return this.inner;
+  }
+
+  protected override put(layer: (inner: Store) => StoreLayer): void {
+    super.put(layer);
+    this.inProcess = inProcess(this.inner);
   }
 
   override async open(): Promise<void> {
@@ -52,7 +63,7 @@ export class ObservedStore extends StoreLayer {
   override decideOne(limit: CompiledLimit, identity: string, cost: number): StoreDecision | undefined {
     if (this.listens(this.openTelemetry?.span())) return undefined;
     const { tap } = this.stream;
-    if (tap === undefined) return this.inner.decideOne?.(limit, identity, cost);
+    if (tap === undefined) return this.inner.decideOne(limit, identity, cost);
     return decideOneTapped(this.inner, { limit, identity, cost }, tap);
   }
 
@@ -63,10 +74,10 @@ export class ObservedStore extends StoreLayer {
     // Reading isn't a decision. A reservation's decision is known once it is answered.
     const counts = tap !== undefined && check.peek !== true;
     if (counts && check.reserving !== true) {
-      if (!listens && this.inner instanceof MemoryStore) return decideTapped(this.inner, check, answer, tap);
+      if (!listens && this.inProcess !== undefined) return decideTapped(this.inProcess, check, answer, tap);
       const counted = tapped(tap, check, answer);
-      this.below.decide(check, listens ? new ObservedAnswer(this, check, counted, span) : counted);
-    } else this.below.decide(check, listens || counts ? new ObservedAnswer(this, check, answer, span) : answer);
+      this.inner.decide(check, listens ? new ObservedAnswer(this, check, counted, span) : counted);
+    } else this.inner.decide(check, listens || counts ? new ObservedAnswer(this, check, answer, span) : answer);
   }
 
   override operate<N extends OperationName>(operation: Operation<N>): Promise<OperationAnswer<N>> {
@@ -91,7 +102,7 @@ export class ObservedStore extends StoreLayer {
   private readonly look = (entry: CheckEntry): StoreDecision | undefined => {
     let found: StoreDecision | undefined;
     const answer = { decided: ([decision]: StoreDecision[]) => void (found = decision), failed: () => undefined };
-    this.below.decide({ entries: [entry], peek: true }, answer);
+    this.inner.decide({ entries: [entry], peek: true }, answer);
     return found;
   };
 

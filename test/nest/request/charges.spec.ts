@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { MemoryStore, RateLimitStoreError } from '../../../lib/index.js';
 import { type Check, CompiledLimit, type StoreDecision } from '../../../lib/testing/store/index.js';
 import { leaseBegan, leaseEnded, withExpectedWait } from '../../../lib/app/limiter/lease.js';
+import { layerOf } from '../../../lib/storage/stores/layers/store-layer.js';
 import { PendingCheck } from '../../../lib/nest/request/request-check.js';
 import type { RuleEntry } from '../../../lib/app/rules/resolve/resolve.js';
 import type { CheckAnswer } from '../../../lib/storage/stores/store.js';
@@ -55,7 +56,7 @@ describe('the check of a request', () => {
 
   describe('a check that waits for its answer', () => {
     it('waits for nothing where a store answers at once', () => {
-      const check = new PendingCheck([entryOf(limitOf('a', 3))], createTestingStore(), false, undefined);
+      const check = new PendingCheck([entryOf(limitOf('a', 3))], layerOf(createTestingStore()), false, undefined);
       expect(check.answered).toBeUndefined();
       expect(check.decisions).toMatchObject([{ limit: 'a', remaining: 2 }]);
       expect(() => check.conclude()).not.toThrow();
@@ -64,7 +65,7 @@ describe('the check of a request', () => {
     it('is told once a store answers later, of what it was asked', async () => {
       const store = new SharedStore();
       const entries = [entryOf(limitOf('a', 3))];
-      const check = new PendingCheck(entries, store, true, '203.0.113.1');
+      const check = new PendingCheck(entries, layerOf(store), true, '203.0.113.1');
       expect([check.answered instanceof Promise, check.decisions]).toEqual([true, []]);
       await check.answered;
       expect(check.decisions).toMatchObject([{ limit: 'a', remaining: 2 }]);
@@ -73,10 +74,10 @@ describe('the check of a request', () => {
     });
 
     it('throws what its store failed with once it is concluded, and not before', async () => {
-      const atOnce = new PendingCheck([entryOf(limitOf('a', 3))], new BrokenStore(), false, undefined);
+      const atOnce = new PendingCheck([entryOf(limitOf('a', 3))], layerOf(new BrokenStore()), false, undefined);
       expect(atOnce.answered).toBeUndefined();
       expect(() => atOnce.conclude()).toThrow(broken);
-      const later = new PendingCheck([entryOf(limitOf('a', 3))], new BreakingStore(), false, undefined);
+      const later = new PendingCheck([entryOf(limitOf('a', 3))], layerOf(new BreakingStore()), false, undefined);
       await later.answered;
       expect(() => later.conclude()).toThrow(broken);
     });
@@ -84,7 +85,7 @@ describe('the check of a request', () => {
     it('is counted before it is told, and untimed', async () => {
       const store = new SharedStore();
       const entries = [entryOf(limitOf('a', 1)), entryOf(limitOf('b', 3))];
-      const check = new PendingCheck(entries, store, false, undefined);
+      const check = new PendingCheck(entries, layerOf(store), false, undefined);
       const tap = new Tap(check);
       check.countBy(tap);
       await check.answered;
@@ -93,7 +94,7 @@ describe('the check of a request', () => {
     });
 
     it('is counted as failed where its store fails', async () => {
-      const check = new PendingCheck([entryOf(limitOf('a', 3))], new BreakingStore(), false, undefined);
+      const check = new PendingCheck([entryOf(limitOf('a', 3))], layerOf(new BreakingStore()), false, undefined);
       const tap = new Tap(check);
       check.countBy(tap);
       await check.answered;
@@ -101,7 +102,7 @@ describe('the check of a request', () => {
     });
 
     it('keeps the decisions that allow as the store made them', () => {
-      const check = new PendingCheck([entryOf(limitOf('a', 3))], createTestingStore(), false, undefined);
+      const check = new PendingCheck([entryOf(limitOf('a', 3))], layerOf(createTestingStore()), false, undefined);
       const { decisions } = check;
       check.conclude();
       expect(check.decisions).toBe(decisions);
@@ -113,9 +114,9 @@ describe('the check of a request', () => {
       leaseBegan(limit, 0);
       leaseEnded(limit, 500);
       const entries = [entryOf(limitOf('a', 3)), entryOf(limit)];
-      const allowed = new PendingCheck(entries, store, false, undefined);
+      const allowed = new PendingCheck(entries, layerOf(store), false, undefined);
       expect(allowed.decisions).toMatchObject([{ allowed: true }, { allowed: true }]);
-      const refused = new PendingCheck(entries, store, false, undefined);
+      const refused = new PendingCheck(entries, layerOf(store), false, undefined);
       expect(refused.decisions).toMatchObject([{ allowed: true }, { allowed: false, retryAfterMs: 60_000 }]);
       refused.conclude();
       expect(refused.decisions).toMatchObject([{ allowed: true }, { allowed: false, retryAfterMs: 500 }]);

@@ -20,7 +20,7 @@ import { WaitQueues } from '../../../lib/app/waiting/wait-queues.js';
 import { clientClosedRequest } from '../../../lib/nest/request/call-run.js';
 import { RequestCompletion } from '../../../lib/nest/request/request-completion.js';
 import { watchHandler } from '../../../lib/nest/request/handler-run.js';
-import { decided } from '../../../lib/storage/stores/decide.js';
+import { layerOf } from '../../../lib/storage/stores/layers/store-layer.js';
 import { nodeResponse } from '../../support/http/responses.js';
 
 describe('the request of one call', () => {
@@ -418,12 +418,12 @@ describe('the handler of a request', () => {
     const store = new MemoryStore();
     const limit = new CompiledLimit({ algo: 'concurrency', limit: 1, ttl: '30s' }, { location: 'test' });
     const held = { limit, identity: 'id', cost: 1 };
-    const [decision] = await decided(store, { entries: [held] });
+    const [decision] = await layerOf(store).decided({ entries: [held] });
     const [renew, refund] = [jest.spyOn(store, 'renew'), jest.spyOn(store, 'refund')];
     const lease = new Lease(
       { limit, identity: 'id', units: 1, ticket: decision!.ticket! },
       store,
-      new WaitQueues(store),
+      new WaitQueues(layerOf(store)),
     );
     request.hold([lease]);
     const close = async () => {
@@ -437,7 +437,7 @@ describe('the handler of a request', () => {
     afterEach(() => void jest.useRealTimers());
 
     it('is renewed while the handler runs, and not before it begins', async () => {
-      jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] });
+      jest.useFakeTimers();
       const { request } = requestOf('none');
       const lease = await leaseIn(request);
       const { next } = handling();
@@ -452,7 +452,7 @@ describe('the handler of a request', () => {
     });
 
     it('is renewed no more once it rests, and released when ttl is over', async () => {
-      jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] });
+      jest.useFakeTimers();
       const { request } = requestOf('none');
       const { renewals, released, close } = await leaseIn(request);
       const [lease] = request.leases;

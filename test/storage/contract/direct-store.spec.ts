@@ -48,6 +48,15 @@ describe('a store that the app made', () => {
     );
   });
 
+  it('fails a reservation by an answer that is no decision', async () => {
+    const store = fallingBack(own({ reserve: () => Promise.resolve(undefined as never) }), own({}));
+    stores.push(store);
+    const [entry] = check.entries;
+    await expect(store.reserve({ ...entry!, maxWaitMs: 0 })).rejects.toThrow(
+      'store: expected a decision for a reservation, received undefined',
+    );
+  });
+
   it('fails a check by throwing at once', async () => {
     const store = own({
       check: () => {

@@ -7,7 +7,7 @@ import type { Operation, OperationAnswer, OperationName } from '../../../lib/sto
 import { ask, compile } from '../../support/limits/stores.js';
 
 /** What a store may do or not. */
-const OPTIONAL = ['nodeOf', 'hasNode', 'blockedFor', 'credit', 'learn'] as const;
+const OPTIONAL = ['nodeOf', 'slotOf', 'hasNode', 'blockedFor', 'credit', 'learn'] as const;
 
 class Plain extends StoreLayer {}
 
@@ -18,7 +18,8 @@ function told(calls: unknown[][]): Store {
       (_, name) =>
       (...given: unknown[]) => {
         calls.push([name, ...given]);
-        return Promise.resolve(name === 'check' ? [['decision']] : name);
+        if (name === 'check') return Promise.resolve([['decision']]);
+        return Promise.resolve(name === 'reserve' ? { allowed: true } : name);
       },
   });
 }
@@ -29,7 +30,8 @@ describe('a layer', () => {
     const layer = new Plain(told(calls)) as unknown as Record<PropertyKey, (...given: unknown[]) => unknown>;
     const check = { entries: ['entry'] };
     expect(await layer['check']!([check])).toEqual([['decision']]);
-    const one = ['reserve', 'refund', 'penalize', 'renew', 'reset', 'history', 'nodeOf', 'hasNode', 'blockedFor'];
+    expect(await layer['reserve']!('given')).toEqual({ allowed: true });
+    const one = ['refund', 'penalize', 'renew', 'reset', 'history', 'nodeOf', 'slotOf', 'hasNode', 'blockedFor'];
     const several = ['block', READ, 'learn'];
     for (const name of [...one, 'credit']) expect(await layer[name]!('given')).toBe(name);
     for (const name of several) expect(await layer[name]!('given', 5)).toBe(name);
@@ -37,6 +39,7 @@ describe('a layer', () => {
     await layer['close']!();
     expect(calls).toEqual([
       ['check', [check]],
+      ['reserve', 'given'],
       ...[...one, 'credit'].map((name) => [name, 'given']),
       ...several.map((name) => [name, 'given', 5]),
       ['open'],

@@ -9,7 +9,6 @@ import { Flights } from '../../../lib/integrations/outbound/learning/flights.js'
 import type { LearnedRules, OutboundRule } from '../../../lib/integrations/outbound/learning/learned-rules.js';
 import { OutboundCaller } from '../../../lib/integrations/outbound/outbound-call.js';
 import { readOptions } from '../../../lib/integrations/outbound/outbound-options.js';
-import { decide } from '../../../lib/storage/stores/decide.js';
 import { RefusalCacheStore } from '../../../lib/storage/stores/layers/refusal-cache.store.js';
 import { StoreLayer } from '../../../lib/storage/stores/layers/store-layer.js';
 import type { Operation, OperationAnswer, OperationName } from '../../../lib/storage/stores/operation.js';
@@ -62,7 +61,7 @@ class FarStore extends StoreLayer {
     void this.away(
       () =>
         new Promise<() => void>((resolve) =>
-          decide(this.inner, check, {
+          this.inner.decide(check, {
             decided: (decisions) =>
               resolve(() => answer.decided(decisions.map((each) => ({ ...each, source: 'redis' })))),
             failed: (error) => resolve(() => answer.failed(error)),

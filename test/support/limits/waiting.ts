@@ -3,6 +3,7 @@ import { type AlgorithmOptions, Limiter, type ShareOptions, type Store } from '.
 import { CompiledLimit, type LimitSettings } from '../../../lib/testing/store/index.js';
 import { featureTerms, requestTraitOf } from '../../../lib/storage/features/index.js';
 import { WaitingCall } from '../../../lib/app/waiting/waiting-call.js';
+import { layerOf } from '../../../lib/storage/stores/layers/store-layer.js';
 import { WaitQueues } from '../../../lib/app/waiting/wait-queues.js';
 import { byGlobal, ruleOf } from './rules.js';
 
@@ -14,11 +15,12 @@ export function waitingFor(store: Store, options: AlgorithmOptions, share?: Omit
   const given = { share: share && { by: 'global', ...share } };
   const trait = requestTraitOf(given, 'test', () => byGlobal);
   const rule = ruleOf(options, { features: featureTerms(given, 'test') }, { trait });
-  const queues = new WaitQueues(store);
+  const layer = layerOf(store);
+  const queues = new WaitQueues(layer);
   return {
     rule,
     queues,
-    limiter: new Limiter('one', () => rule, store, queues),
+    limiter: new Limiter('one', () => rule, layer, queues),
     /** Puts other options in force. */
     change: (changed: AlgorithmOptions, more?: Partial<LimitSettings>) => rule.decideBy(compile(changed, more)),
   };

@@ -3,13 +3,13 @@ import { ApplicationConfig } from '@nestjs/core';
 import { RATE_LIMIT_STORE } from '../../../lib/app/config/tokens.js';
 import { LimitRegistry } from '../../../lib/app/rules/limit-registry.js';
 import { RouteRulesRegistry } from '../../../lib/app/rules/route-rules-registry.js';
-import type { Store } from '../../../lib/index.js';
+import type { Layer } from '../../../lib/storage/stores/layers/store-layer.js';
 import { RateLimitInterceptor } from '../../../lib/nest/rate-limit.enhancers.js';
 import type { CompiledLimit } from '../../../lib/testing/store/index.js';
 
 /** The store that an app's limits count in, with all its layers. `isBroken` is true while the store is skipped after failures. */
-export function storeOf(app: INestApplicationContext): Store & { readonly isBroken?: boolean } {
-  return app.get<Store>(RATE_LIMIT_STORE, { strict: false });
+export function storeOf(app: INestApplicationContext): Layer {
+  return app.get<Layer>(RATE_LIMIT_STORE, { strict: false });
 }
 
 /** The limit by which an app counts a key, of a limit that has a name. */

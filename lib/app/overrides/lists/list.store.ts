@@ -18,7 +18,7 @@ export class ListStore extends StoreLayer {
 
   override decide(check: Check, answer: CheckAnswer): void {
     if (!this.lists.isEmpty && this.concerns(check)) this.decideListed(check, answer);
-    else this.below.decide(check, answer);
+    else this.inner.decide(check, answer);
   }
 
   /** Calls that a list let pass were not charged, so there is nothing to operate on. */
@@ -51,7 +51,7 @@ export class ListStore extends StoreLayer {
         answer,
         entries.map(({ limit }, index) => known[index] ?? listed(limit, 'allow')),
       );
-    } else this.below.decide({ ...check, entries: rest }, new PartlyKnownAnswer(known, answer));
+    } else this.inner.decide({ ...check, entries: rest }, new PartlyKnownAnswer(known, answer));
   }
 }
 

@@ -23,7 +23,7 @@ const DONE_TOO: { readonly [N in OperationName]?: 'always' | 'charged' } = {
  */
 export class CandidateStore extends OuterLayer {
   override decideOne(limit: CompiledLimit, identity: string, cost: number): StoreDecision | undefined {
-    return limit.candidate === undefined ? this.inner.decideOne?.(limit, identity, cost) : undefined;
+    return limit.candidate === undefined ? this.inner.decideOne(limit, identity, cost) : undefined;
   }
 
   override decide(check: Check, answer: CheckAnswer): void {
@@ -32,11 +32,11 @@ export class CandidateStore extends OuterLayer {
       for (let i = 0; i < entries.length; i++) {
         if (entries[i]!.limit.candidate === undefined) continue;
         const both = { ...check, entries: withCandidates(entries) };
-        this.below.decide(both, new AnswerWithCandidates(this, both, entries.length, answer));
+        this.inner.decide(both, new AnswerWithCandidates(this, both, entries.length, answer));
         return;
       }
     }
-    this.below.decide(check, answer);
+    this.inner.decide(check, answer);
   }
 
   override async operate<N extends OperationName>(operation: Operation<N>): Promise<OperationAnswer<N>> {

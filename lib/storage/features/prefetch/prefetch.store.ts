@@ -4,7 +4,7 @@ import type { InstanceChannel, Listener } from '../../redis/instance-channel.js'
 import { isRefusal } from '../../../engine/limits/decision.js';
 import { LONGEST_IDENTITY } from '../../../engine/limits/identity.js';
 import { allOrNothing, type Part } from '../../stores/all-or-nothing.js';
-import { answerWith, decided, report } from '../../stores/decide.js';
+import { answerWith, report } from '../../stores/decide.js';
 import {
   blocksNobody,
   type Operation,
@@ -31,7 +31,7 @@ const SWEEP_MS = 50;
 export class PrefetchStore extends StoreLayer implements Listener {
   private readonly units = new Map<CompiledLimit, Map<string, PrefetchedUnits>>();
   private readonly returning = new Set<Promise<void>>();
-  private readonly ask: Ask = (check) => decided(this.inner, check).then(([decision]) => decision!);
+  private readonly ask: Ask = (check) => this.inner.decided(check).then(([decision]) => decision!);
   private timer: NodeJS.Timeout | undefined;
   private count = 0;
   private listens = false;
@@ -59,7 +59,7 @@ export class PrefetchStore extends StoreLayer implements Listener {
   override decide(check: Check, answer: CheckAnswer): void {
     const decision = check.entries.some(takes) ? this.decideAtOnce(check) : undefined;
     if (decision !== undefined) report(answer, [decision]);
-    else if (check.reserving === true || !check.entries.some(takes)) this.below.decide(check, answer);
+    else if (check.reserving === true || !check.entries.some(takes)) this.inner.decide(check, answer);
     else if (check.upTo === true && check.peek !== true) answerWith(this.takeFromStore(check), answer);
     else answerWith(this.decideInParts(check), answer);
   }
@@ -96,7 +96,7 @@ export class PrefetchStore extends StoreLayer implements Listener {
     const { since = performance.now() } = check;
     for (const entry of check.entries) this.existing(entry)?.end();
     await Promise.all(this.returning);
-    return decided(this.inner, { ...check, since });
+    return this.inner.decided({ ...check, since });
   }
 
   /** Takes prefetched units first; if the check is rejected, they are put back. */
@@ -119,7 +119,7 @@ export class PrefetchStore extends StoreLayer implements Listener {
     if (others.length > 0)
       parts.push({
         entries: others,
-        ask: (peeks) => decided(this.inner, { ...asked, peek: peeks }),
+        ask: (peeks) => this.inner.decided({ ...asked, peek: peeks }),
       });
     return allOrNothing(entries, parts, peek);
   }
@@ -155,7 +155,7 @@ export class PrefetchStore extends StoreLayer implements Listener {
   /** Reads counters. Units held here count as left; those of other instances are unknown. */
   private async look(check: Check): Promise<StoreDecision[]> {
     const now = performance.now();
-    const decisions = await decided(this.inner, check);
+    const decisions = await this.inner.decided(check);
     return decisions.map((decision, index) => {
       const entry = check.entries[index]!;
       return this.existing(entry)?.adjusted(decision, entry.cost, now) ?? decision;

@@ -1,6 +1,5 @@
 import type { Counter } from '../../../engine/limits/counter.js';
 import type { InstanceChannel } from '../../redis/instance-channel.js';
-import { operate } from '../../stores/decide.js';
 import type { Operation, OperationAnswer, OperationName } from '../../stores/operation.js';
 import { addressOf, readTexts } from './counter-index.js';
 import type { Home } from './home.js';
@@ -63,7 +62,7 @@ export class ChangesAtHome {
         ? (
             await Promise.all(counters.map((counter, index) => units.reset(counter, () => home.reset(atHome[index]!))))
           ).includes(true)
-        : await operate<N>(home.store, { ...operation, counters: atHome })
+        : await home.layer.operate<N>({ ...operation, counters: atHome })
     ) as OperationAnswer<N>;
     if (ahead === undefined) return answer;
     await Promise.all(

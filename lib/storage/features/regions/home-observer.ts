@@ -3,8 +3,8 @@ import { cliMessages } from '../../../engine/errors/messages/cli.js';
 import type { CompiledLimit } from '../../../engine/limits/compiled-limit.js';
 import type { CheckEntry, Counter } from '../../../engine/limits/counter.js';
 import type { InstanceChannel } from '../../redis/instance-channel.js';
-import { answerWith, decided } from '../../stores/decide.js';
-import { StoreLayer } from '../../stores/layers/store-layer.js';
+import { answerWith } from '../../stores/decide.js';
+import { type Layer, StoreLayer } from '../../stores/layers/store-layer.js';
 import { measuredName, type Operation, type OperationAnswer, type OperationName } from '../../stores/operation.js';
 import { regionKeys, regionsIn } from '../../stores/redis/keys.js';
 import type { Check, CheckAnswer, Store, StoreDecision } from '../../stores/store.js';
@@ -96,12 +96,12 @@ class HomeObserver extends StoreLayer {
   }
 
   override decideOne(limit: CompiledLimit, identity: string, cost: number): StoreDecision | undefined {
-    return limitRegionsOf(limit) === undefined ? this.inner.decideOne?.(limit, identity, cost) : undefined;
+    return limitRegionsOf(limit) === undefined ? this.inner.decideOne(limit, identity, cost) : undefined;
   }
 
   override decide(check: Check, answer: CheckAnswer): void {
     if (check.entries.some(isOfWorld)) answerWith(this.look(check), answer);
-    else this.below.decide(check, answer);
+    else this.inner.decide(check, answer);
   }
 
   override async operate<N extends OperationName>(operation: Operation<N>): Promise<OperationAnswer<N>> {
@@ -124,12 +124,12 @@ class HomeObserver extends StoreLayer {
     const world = entries.find(isOfWorld)!;
     if (check.peek !== true)
       throw new RateLimitArgumentError(cliMessages.notBesideApp(world.limit.name), { code: 'SLUICE_UNSUPPORTED_CALL' });
-    const ask = (store: Store, some: readonly CheckEntry[]) =>
-      some.length === 0 ? [] : decided(store, { ...check, entries: some });
+    const ask = (store: Layer, some: readonly CheckEntry[]) =>
+      some.length === 0 ? [] : store.decided({ ...check, entries: some });
     const [doubt, ofWorld, others] = await Promise.all([
       this.doubt(),
       ask(
-        this.home.store,
+        this.home.layer,
         entries.filter(isOfWorld).map((entry) => ({ ...entry, ...counterAtHome(entry) })),
       ),
       ask(

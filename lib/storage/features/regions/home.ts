@@ -3,6 +3,7 @@ import { RateLimitStoreError } from '../../../engine/errors/errors.js';
 import type { Counter } from '../../../engine/limits/counter.js';
 import type { RegionHolding } from '../../../engine/limits/key-reports.js';
 import { regionKeys, regionsIn } from '../../stores/redis/keys.js';
+import { type Layer, layerOf } from '../../stores/layers/store-layer.js';
 import { RedisStore } from '../../stores/redis/redis.store.js';
 import type { Reply } from '../../stores/redis/reply.js';
 import { worldMessages } from './messages.js';
@@ -70,6 +71,9 @@ export class Home {
   /** The last known history of the region's server. */
   private server = 0;
 
+  /** The same store, for checks and operations. */
+  readonly layer: Layer;
+
   constructor(
     readonly store: RedisStore,
     /** The hash in which the home records the calls of regions. */
@@ -79,6 +83,7 @@ export class Home {
     patienceMs: number,
     private readonly report: (news: HomeNews) => void,
   ) {
+    this.layer = layerOf(store);
     this.clock = new HomeClock(patienceMs, numberOf(region));
   }
 

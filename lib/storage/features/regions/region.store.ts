@@ -1,7 +1,7 @@
 import type { CompiledLimit } from '../../../engine/limits/compiled-limit.js';
 import type { Counter } from '../../../engine/limits/counter.js';
 import type { InstanceChannel, Listener } from '../../redis/instance-channel.js';
-import { answerWith, decided, report } from '../../stores/decide.js';
+import { answerWith, report } from '../../stores/decide.js';
 import { StoreLayer } from '../../stores/layers/store-layer.js';
 import type { LocalDecisions } from '../../stores/layers/local-decisions.js';
 import { measuredName, type Operation, type OperationAnswer, type OperationName } from '../../stores/operation.js';
@@ -61,16 +61,16 @@ export class RegionStore extends StoreLayer implements Listener {
   }
 
   override decideOne(limit: CompiledLimit, identity: string, cost: number): StoreDecision | undefined {
-    return limitRegionsOf(limit) === undefined ? this.inner.decideOne?.(limit, identity, cost) : undefined;
+    return limitRegionsOf(limit) === undefined ? this.inner.decideOne(limit, identity, cost) : undefined;
   }
 
   override decide(check: Check, answer: CheckAnswer): void {
-    if (!check.entries.some(isOfWorld)) this.below.decide(check, answer);
+    if (!check.entries.some(isOfWorld)) this.inner.decide(check, answer);
     else if (this.exchanges.home.clock.latest() === 0 || looks(check) || check.upTo === true) {
       answerWith(this.decideWithHome(check), answer);
     } else {
       this.exchanges.bindTime(check.entries);
-      this.below.decide(check, new RegionAnswer(this, check, answer));
+      this.inner.decide(check, new RegionAnswer(this, check, answer));
     }
   }
 
@@ -123,7 +123,7 @@ export class RegionStore extends StoreLayer implements Listener {
 
   private ask(check: Check): Promise<StoreDecision[]> {
     this.exchanges.bindTime(check.entries);
-    return decided(this.inner, check);
+    return this.inner.decided(check);
   }
 
   /** Drops the region's units: the home has cleared their grants. */

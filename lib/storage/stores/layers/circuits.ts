@@ -1,7 +1,7 @@
 import { RateLimitStoreError } from '../../../engine/errors/errors.js';
 import type { Counter } from '../../../engine/limits/counter.js';
-import { decided } from '../decide.js';
 import type { Store } from '../store.js';
+import { type Layer, layerOf } from './store-layer.js';
 import { reasonOf } from '../../../engine/errors/reasons.js';
 import { Circuit, type CircuitReport, SlotCircuits, type SlotReport } from './circuit.js';
 
@@ -26,10 +26,13 @@ export class Circuits {
   private healthy = true;
   private unconfirmedAt = -Infinity;
 
+  private readonly store: Layer;
+
   constructor(
-    private readonly store: Store,
+    guarded: Store,
     private report: (report: StoreReport) => void,
   ) {
+    const store = (this.store = layerOf(guarded));
     if (store.slotOf !== undefined) {
       this.slots = new SlotCircuits(
         (counter) => store.slotOf!(counter),
@@ -54,7 +57,7 @@ export class Circuits {
     const asking = left.flatMap(({ counter }) => {
       if (counter === undefined) return [];
       const check = { entries: [{ ...counter, cost: 1 }], peek: true };
-      return [this.ask([counter], () => decided(this.store, check)).catch(() => undefined)];
+      return [this.ask([counter], () => this.store.decided(check)).catch(() => undefined)];
     });
     await Promise.all(asking);
     this.forgetReplaced();

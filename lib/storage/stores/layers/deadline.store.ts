@@ -1,5 +1,5 @@
 import { withDeadline } from '../../redis/deadline.js';
-import { answerWith, decided } from '../decide.js';
+import { answerWith } from '../decide.js';
 import type { Operation, OperationAnswer, OperationName } from '../operation.js';
 import type { Check, CheckAnswer, Store } from '../store.js';
 import { StoreLayer } from './store-layer.js';
@@ -14,7 +14,7 @@ export class DeadlineStore extends StoreLayer {
   }
 
   override decide(check: Check, answer: CheckAnswer): void {
-    answerWith(withDeadline(decided(this.inner, check), this.timeoutMs), answer);
+    answerWith(withDeadline(this.inner.decided(check), this.timeoutMs), answer);
   }
 
   override operate<N extends OperationName>(operation: Operation<N>): Promise<OperationAnswer<N>> {

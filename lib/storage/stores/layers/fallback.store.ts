@@ -1,7 +1,7 @@
 import { RateLimitStoreError } from '../../../engine/errors/errors.js';
 import type { CompiledLimit } from '../../../engine/limits/compiled-limit.js';
 import type { Counter } from '../../../engine/limits/counter.js';
-import { answerWith, decided, operate } from '../decide.js';
+import { answerWith } from '../decide.js';
 import {
   blocksNobody,
   type Operation,
@@ -13,7 +13,7 @@ import {
 import type { Charge, Check, CheckAnswer, Store, StoreDecision } from '../store.js';
 import { Circuits, type StoreReport } from './circuits.js';
 import { LocalDecisions } from './local-decisions.js';
-import { StoreLayer } from './store-layer.js';
+import { type Layer, layerOf, StoreLayer } from './store-layer.js';
 
 export interface FallbackStoreOptions {
   /** Called when the first store, or one of its nodes, starts to fail and when it has recovered. */
@@ -38,14 +38,16 @@ export class FallbackStore extends StoreLayer {
   private readonly circuits: Circuits;
   private readonly closesPrimary: boolean;
   private readonly here: LocalDecisions;
+  private readonly local: Layer;
 
   constructor(
     inner: Store,
-    private readonly local: Store,
+    local: Store,
     { report = () => undefined, closesPrimary = true, localShare = 1 }: FallbackStoreOptions = {},
   ) {
     super(inner);
-    this.circuits = new Circuits(inner, report);
+    this.local = layerOf(local);
+    this.circuits = new Circuits(this.inner, report);
     this.closesPrimary = closesPrimary;
     this.here = new LocalDecisions(local, localShare);
   }
@@ -74,7 +76,7 @@ export class FallbackStore extends StoreLayer {
   }
 
   override decide(check: Check, answer: CheckAnswer): void {
-    if (this.circuits.isHealthy) this.below.decide(check, new WatchedAnswer(this, check, answer));
+    if (this.circuits.isHealthy) this.inner.decide(check, new WatchedAnswer(this, check, answer));
     else answerWith(this.ask(check), answer);
   }
 
@@ -96,7 +98,7 @@ export class FallbackStore extends StoreLayer {
 
   private async ask(check: Check): Promise<StoreDecision[]> {
     try {
-      return await this.circuits.ask(check.entries, () => decided(this.inner, check));
+      return await this.circuits.ask(check.entries, () => this.inner.decided(check));
     } catch (error) {
       return this.here.decide(check, error);
     }
@@ -152,7 +154,7 @@ export class FallbackStore extends StoreLayer {
     operation: Operation<N>,
     counters: readonly Counter[],
   ): Promise<OperationAnswer<N>> {
-    return operate(this.local, { ...operation, counters: counters.map((counter) => this.here.partOf(counter)) });
+    return this.local.operate({ ...operation, counters: counters.map((counter) => this.here.partOf(counter)) });
   }
 }
 

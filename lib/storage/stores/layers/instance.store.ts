@@ -1,31 +1,31 @@
 import type { CompiledLimit } from '../../../engine/limits/compiled-limit.js';
 import type { CheckEntry, Counter } from '../../../engine/limits/counter.js';
 import { allOrNothing, type Part, takeOf } from '../all-or-nothing.js';
-import { answerWith, decide, decided, operate } from '../decide.js';
+import { answerWith } from '../decide.js';
 import type { Operation, OperationAnswer, OperationName } from '../operation.js';
 import type { Check, CheckAnswer, Store, StoreDecision } from '../store.js';
 import { chargesOf } from '../store-decision.js';
-import { StoreLayer } from './store-layer.js';
+import { type Layer, layerOf, StoreLayer } from './store-layer.js';
 
 /**
  * Passes limits that all instances share to the inner store, and limits that each instance counts separately to another store.
  */
 export class InstanceScopeStore extends StoreLayer {
-  constructor(
-    inner: Store,
-    private readonly own: Store,
-  ) {
+  private readonly own: Layer;
+
+  constructor(inner: Store, own: Store) {
     super(inner);
+    this.own = layerOf(own);
   }
 
   override decideOne(limit: CompiledLimit, identity: string, cost: number): StoreDecision | undefined {
-    return this.storeOf(limit).decideOne?.(limit, identity, cost);
+    return this.layerFor(limit).decideOne(limit, identity, cost);
   }
 
   override decide(check: Check, answer: CheckAnswer): void {
     const { entries } = check;
-    if (entries.every(isOwn)) decide(this.own, check, answer);
-    else if (!entries.some(isOwn)) this.below.decide(check, answer);
+    if (entries.every(isOwn)) this.own.decide(check, answer);
+    else if (!entries.some(isOwn)) this.inner.decide(check, answer);
     else answerWith(this.decideInParts(check), answer);
   }
 
@@ -33,7 +33,7 @@ export class InstanceScopeStore extends StoreLayer {
     const all: readonly Counter[] = operation.counters;
     const own = all.filter(isOwn);
     const shared = all.filter((counter) => !isOwn(counter));
-    const answer = own.length > 0 ? await operate(this.own, { ...operation, counters: own }) : undefined;
+    const answer = own.length > 0 ? await this.own.operate({ ...operation, counters: own }) : undefined;
     return shared.length > 0 ? super.operate({ ...operation, counters: shared }) : answer;
   }
 
@@ -52,7 +52,7 @@ export class InstanceScopeStore extends StoreLayer {
     return allOrNothing(entries, parts, peek, undefined, upTo);
   }
 
-  protected override storeOf(limit: CompiledLimit): Store {
+  protected override layerFor(limit: CompiledLimit): Layer {
     return limit.instance ? this.own : this.inner;
   }
 }
@@ -62,13 +62,13 @@ function isOwn({ limit }: Counter): boolean {
 }
 
 function partOf(
-  store: Store,
+  store: Layer,
   entries: readonly CheckEntry[],
   { refundable = false, hold = false, waits = false }: Check,
 ): Part {
   return {
     entries,
-    ask: (peek, most) => decided(store, { ...takeOf(entries, most), peek, refundable, hold, waits }),
+    ask: (peek, most) => store.decided({ ...takeOf(entries, most), peek, refundable, hold, waits }),
     giveBack: (charged) => store.refund(chargesOf(entries, charged)),
   };
 }

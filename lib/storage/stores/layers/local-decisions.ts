@@ -6,8 +6,8 @@ import {
 } from '../../../engine/limits/compiled-limit.js';
 import type { CheckEntry, Counter } from '../../../engine/limits/counter.js';
 import type { LimitFeature } from '../../../engine/limits/limit-feature.js';
-import { decided } from '../decide.js';
 import type { Charge, Check, Store, StoreDecision } from '../store.js';
+import { type Layer, layerOf } from './store-layer.js';
 import { Attempts, logger } from '../../../engine/errors/logger.js';
 import { messages } from '../../../engine/errors/messages/general.js';
 import { shownIdentity } from '../../../engine/limits/hierarchy.js';
@@ -17,12 +17,16 @@ export class LocalDecisions {
   private readonly policies = new StoreErrorPolicies();
   private readonly parts = new WeakMap<CompiledLimit, CompiledLimit>();
 
+  /** The store in memory. */
+  readonly store: Layer;
+
   constructor(
-    /** The store in memory. */
-    readonly store: Store,
+    local: Store,
     /** The share of each limit that this instance allows while it counts locally. */
     private readonly share: number,
-  ) {}
+  ) {
+    this.store = layerOf(local);
+  }
 
   /** The policy for units of a limit whose store failed with this error. */
   policyOf(charge: Charge, error: RateLimitStoreError) {
@@ -37,7 +41,7 @@ export class LocalDecisions {
     if (policies.includes('deny')) throw error;
     const counted = entries.filter((_, index) => policies[index] === 'local');
     const parts = counted.map((entry) => this.partOf(entry));
-    const local = counted.length > 0 ? await decided(this.store, { ...rest, entries: parts }) : [];
+    const local = counted.length > 0 ? await this.store.decided({ ...rest, entries: parts }) : [];
     return entries.map((entry) => {
       const decision = local[counted.indexOf(entry)] ?? uncountedDecision(entry);
       return { ...decision, source: 'fallback' };

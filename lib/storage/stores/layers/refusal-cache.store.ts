@@ -80,13 +80,13 @@ export class RefusalCacheStore extends StoreLayer implements Listener {
 
   override decide(check: Check, answer: CheckAnswer): void {
     if (!this.isListening || check.peek === true || check.reserving === true || !this.isRemembered(check)) {
-      this.below.decide(check, answer);
+      this.inner.decide(check, answer);
       return;
     }
     const now = performance.now();
     const remembered = this.refusals.size === 0 ? undefined : this.recall(check, now);
     if (remembered !== undefined) report(answer, remembered);
-    else this.below.decide(check, new RememberedAnswer(this, check, answer, this.epoch, now));
+    else this.inner.decide(check, new RememberedAnswer(this, check, answer, this.epoch, now));
   }
 
   /** Remembers a rejection, unless units may have come back since the check was sent. */
