@@ -60,7 +60,9 @@ export function date(text: string | undefined): number | undefined {
 
 /** Numbers from here on are seconds since the epoch (since 1973). Numbers 10³, 10⁶ and 10⁹ times as large are ms, µs and ns. */
 const EPOCH_SECONDS = 1e8;
-const EPOCH_UNITS_MS = [1e-6, 1e-3, 1, 1000];
+const EPOCH_UNITS_MS = [1e-6, 1e-3, 1];
+/** No limit is reset before 2001, so a unit that leads there is too small. "Never" may be the year 9999 in ms. */
+const EARLIEST_MS = 1e12;
 /** Numbers larger than the seconds of a day are milliseconds. */
 const MOST_SECONDS = 86_400;
 /** Smaller differences between `Date` and the local clock are ignored: `Date` has whole seconds and is a little old on arrival. */
@@ -85,7 +87,7 @@ export function resetAfterMs(response: UpstreamResponse, name: string): number |
     return at === undefined ? lengthOfTime(text) : Math.max(0, at - upstreamNow(response));
   }
   if (number >= EPOCH_SECONDS) {
-    const unit = EPOCH_UNITS_MS.find((ms) => number * ms >= EPOCH_SECONDS * 1000)!;
+    const unit = EPOCH_UNITS_MS.find((ms) => number * ms >= EARLIEST_MS) ?? 1000;
     return Math.max(0, number * unit - upstreamNow(response));
   }
   return number > MOST_SECONDS ? number : number * 1000;

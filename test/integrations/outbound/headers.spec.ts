@@ -83,6 +83,8 @@ describe('the time of a reset', () => {
     ['milliseconds since the epoch', String(NOW + 1234), 1234],
     ['microseconds since the epoch', `${NOW + 1234}000`, 1234],
     ['nanoseconds since the epoch', `${NOW + 1234}000000`, 1234],
+    ['seconds until the end of the year 9999', '253402300799', 253402300799000 - NOW],
+    ['milliseconds until the end of the year 9999', '253402300799999', 253402300799999 - NOW],
     ['never, as the largest integer of 64 bits', '18446744073709551615', 2 ** 64 * 1e-6 - NOW],
     ['a time that is over', String(NOW / 1000 - 60), 0],
     ['RFC 3339', new Date(NOW + 5000).toISOString(), 5000],
