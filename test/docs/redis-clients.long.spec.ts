@@ -3,13 +3,20 @@ import type { Server } from 'node:http';
 import { afterEach, expect, it, jest } from '@jest/globals';
 import { Controller, Get, type INestApplication, Inject, Module, type OnApplicationShutdown } from '@nestjs/common';
 import { NestFactory as Factory } from '@nestjs/core';
+import type { Redis as AdminClient } from 'ioredis';
 import { createClient as create } from 'redis';
 import { RateLimit, RateLimitModule } from '../../lib/index.js';
-import { connectRedis } from '../support/limits/stores.js';
+import { withOwnRedis } from '../support/redis/own-redis.js';
 import { untriedCode } from './rows.js';
 
-/** The one of node-redis, in a database of its own. */
-const createClient = (_: { url: string }) => create({ url: process.env['TEST_REDIS_URL']!, database: 9 });
+let admin: AdminClient;
+let ownUrl: string;
+withOwnRedis((client, server) => {
+  [admin, ownUrl] = [client, server.url];
+});
+
+/** The one of node-redis, on the server of this spec. */
+const createClient = (_: { url: string }) => create({ url: ownUrl });
 
 const REDIS = Symbol('REDIS');
 
@@ -67,9 +74,6 @@ const NestFactory = {
 };
 
 it('the app of the guide counts on node-redis, and closes its client last', async () => {
-  const admin = await connectRedis();
-  await admin.select(9);
-  await admin.flushdb();
   const errors = jest.spyOn(console, 'error').mockImplementation(() => undefined);
   const app = await NestFactory.create(AppModule);
   app.enableShutdownHooks(); // closes the connection when the process gets a signal
@@ -85,8 +89,6 @@ it('the app of the guide counts on node-redis, and closes its client last', asyn
   await running.close();
   expect(client.isOpen).toBe(false);
   expect(errors).not.toHaveBeenCalled();
-  await admin.flushdb();
-  admin.disconnect();
 });
 
 it('has no other code', () =>

@@ -8,7 +8,7 @@ import {
   RateLimitModule,
   type RedisClient,
 } from '../../../lib/index.js';
-import { type RedisCluster, startCluster } from '../../support/redis/redis-servers.js';
+import { type RedisCluster, type RedisServer, startCluster, startRedis } from '../../support/redis/redis-servers.js';
 import { freshPrefix } from '../../support/limits/stores.js';
 import { PATIENCE } from '../../support/redis/patience.mjs';
 
@@ -41,16 +41,19 @@ async function start(client: Redis | Cluster, prefix = freshPrefix()): Promise<L
   return testing.get(LimiterService);
 }
 
+let server: RedisServer;
 let cluster: RedisCluster;
 const clients: { server?: Redis; cluster?: Cluster } = {};
 beforeAll(async () => {
   cluster = await startCluster();
-  clients.server = new Redis(process.env['TEST_REDIS_URL']!);
+  server = await startRedis();
+  clients.server = new Redis(server.url);
   clients.cluster = new Cluster(cluster.nodes.map(({ port }) => ({ host: '127.0.0.1', port })));
   await clients.cluster.ping();
 });
 afterAll(async () => {
   await clients.server?.quit();
+  await server?.stop();
   await clients.cluster?.quit();
   await cluster?.stop();
 });
