@@ -13,10 +13,11 @@ if now == 0 then
   now = time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
-local ends = redis.pcall('LINDEX', KEYS[1], 0)
+local head = redis.pcall('LRANGE', KEYS[1], 0, 1)
 -- A value of another type is treated as no value.
-if type(ends) == 'table' and not string.find(ends.err, 'WRONGTYPE') then error(ends.err, 0) end
-local window_end, block_end, lives_until = string.match(type(ends) == 'string' and ends or '', '^(%d+):(%d+):(%d+)$')
+if head.err and not string.find(head.err, 'WRONGTYPE') then error(head.err, 0) end
+local ends, first = head[1], tonumber(head[2] or nil)
+local window_end, block_end, lives_until = string.match(ends or '', '^(%d+):(%d+):(%d+)$')
 window_end, block_end, lives_until = tonumber(window_end), tonumber(block_end), tonumber(lives_until)
 
 local function clear()
@@ -27,9 +28,7 @@ end
 
 local function expiry_at(index) return tonumber(redis.call('LINDEX', KEYS[1], index) or nil) end
 
-local first
 if window_end then
-  first = expiry_at(1)
   if first and first <= now then
     redis.call('LPOP', KEYS[1])
     repeat
@@ -42,7 +41,7 @@ if window_end then
   end
 else
   clear()
-  window_end, block_end = 0, 0
+  window_end, block_end, first = 0, 0, nil
 end
 if window_end <= now then window_end = now + ttl end
 

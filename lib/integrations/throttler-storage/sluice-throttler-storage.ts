@@ -4,6 +4,7 @@ import { RateLimitArgumentError, RateLimitConfigError, RateLimitStoreError } fro
 import { messages } from '../../engine/errors/messages/general.js';
 import { redisMessages } from '../../engine/errors/messages/redis.js';
 import { throttlerStorageMessages } from '../../engine/errors/messages/throttler-storage.js';
+import type { Counter } from '../../engine/limits/counter.js';
 import { CompiledLimit } from '../../engine/limits/compiled-limit.js';
 import { duration, refuseUnknown, wholeNumber } from '../../engine/options/check-options.js';
 import { type Duration, givenOptions } from '../../engine/options/values.js';
@@ -174,7 +175,7 @@ export class SluiceThrottlerStorage implements OnModuleInit, OnModuleDestroy {
     const counter = { limit: this.limit, identity: key };
     const { answered } = this;
     try {
-      const record = await circuits.ask([counter], () => hits.increment(counter, name, terms));
+      const record = await asked(circuits, counter, () => hits.increment(counter, name, terms));
       this.answered++;
       this.isSilent = false;
       return record;
@@ -224,6 +225,22 @@ export class SluiceThrottlerStorage implements OnModuleInit, OnModuleDestroy {
     }
     this.place = place;
     return place;
+  }
+}
+
+/** While no call has failed recently, the circuits only hear of failures. */
+async function asked(
+  circuits: Circuits,
+  counter: Counter,
+  call: () => Promise<ThrottlerRecord>,
+): Promise<ThrottlerRecord> {
+  if (!circuits.isHealthy) return circuits.ask([counter], call);
+  try {
+    return await call();
+  } catch (error) {
+    // A circuit that opens in between has an error of its own.
+    await circuits.ask([counter], () => Promise.reject(error)).catch(() => undefined);
+    throw error;
   }
 }
 
