@@ -31,7 +31,7 @@ export default {
     '<rootDir>/test/support/jest/coverage-reporter.mjs',
     '<rootDir>/test/support/jest/closing-line-reporter.mjs',
   ],
-  // A connection that another spec has left needs its turns, and must not count as a timer of this spec.
+  // Connections that other specs leave open use these, and must not count as timers of a spec.
   fakeTimers: { doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] },
   // Tests often wait for a server or a clock. (Jest takes more than 100 % for a number of workers.)
   maxWorkers: availableParallelism() + 1,

@@ -20,9 +20,7 @@ import type { Connection } from '../storage/redis/connection.js';
 import { HandlerClasses } from '../app/rules/handler-classes.js';
 import { LimitRegistry } from '../app/rules/limit-registry.js';
 import { RouteRulesRegistry } from '../app/rules/route-rules-registry.js';
-import type { CheckEntry } from '../engine/limits/counter.js';
 import type { StoreLayer } from '../storage/stores/layers/store-layer.js';
-import type { StoreDecision } from '../storage/stores/store.js';
 import { DecisionStream } from '../storage/telemetry/decision-stream.js';
 import { VERSION } from '../storage/telemetry/version.js';
 import { AlertWatch, deliver } from './alerts/alert-watch.js';
@@ -126,7 +124,7 @@ export class RateLimitConsole
       clock,
       redis,
       () => circuitOf(store!),
-      (entry) => lookAt(store!, entry),
+      (entry) => store!.lookAt(entry),
       timeoutMs,
       observed === undefined
         ? () => publishedText(this.catalog, registry!, limiting, VERSION, isPlain ? 'plain' : 'hashed')
@@ -226,12 +224,4 @@ export class RateLimitConsole
 function circuitOf({ isBroken }: StoreLayer): InstanceInfo['circuit'] {
   if (isBroken === undefined) return 'none';
   return isBroken ? 'open' : 'closed';
-}
-
-/** The state of an adaptive limit is in this process, so the answer is available at once. */
-function lookAt(store: StoreLayer, entry: CheckEntry): StoreDecision | undefined {
-  let found: StoreDecision | undefined;
-  const answer = { decided: ([decision]: StoreDecision[]) => void (found = decision), failed: () => undefined };
-  store.decide({ entries: [entry], peek: true }, answer);
-  return found;
 }

@@ -239,7 +239,7 @@ async function asked(
     return await call();
   } catch (error) {
     // A circuit that opens in between has an error of its own.
-    await circuits.ask([counter], () => Promise.reject(error)).catch(() => undefined);
+    await circuits.failed([counter], error);
     throw error;
   }
 }

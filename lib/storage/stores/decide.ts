@@ -56,7 +56,7 @@ export function promised(ask: (answer: CheckAnswer) => void): Promise<StoreDecis
   return new Promise((resolve, reject) => ask({ decided: resolve, failed: reject }));
 }
 
-/** What decides checks. */
+/** A store or layer, as far as it decides checks. */
 type Decider = Pick<DirectStore, 'decide'>;
 
 /** Decides a check from code. Limits that are switched off are skipped. */

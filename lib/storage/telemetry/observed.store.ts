@@ -14,7 +14,7 @@ import { decideOneTapped, decideTapped, type DecisionStream, type DecisionTap, t
 import { type Metrics, recordOnSpan } from './metrics.js';
 import { OpenTelemetry } from './open-telemetry.js';
 
-function inProcess(layer: Layer): MemoryStore | undefined {
+function memoryStoreOf(layer: Layer): MemoryStore | undefined {
   return layer instanceof LowestLayer && layer.store instanceof MemoryStore ? layer.store : undefined;
 }
 
@@ -22,7 +22,7 @@ function inProcess(layer: Layer): MemoryStore | undefined {
 export class ObservedStore extends StoreLayer {
   private openTelemetry: OpenTelemetry | undefined;
   /** The store in process, if no layer lies between. It decides in the fewest steps. */
-  private inProcess = inProcess(this.inner);
+  private inProcess = memoryStoreOf(this.inner);
 
   /** `telemetry`: whether to report to OpenTelemetry. If OpenTelemetry isn't installed, `true` is an error, and `undefined` means false. */
   constructor(
@@ -39,7 +39,7 @@ export class ObservedStore extends StoreLayer {
 
   protected override put(layer: (inner: Store) => StoreLayer): void {
     super.put(layer);
-    this.inProcess = inProcess(this.inner);
+    this.inProcess = memoryStoreOf(this.inner);
   }
 
   override async open(): Promise<void> {
@@ -99,12 +99,7 @@ export class ObservedStore extends StoreLayer {
   };
 
   /** The state of adaptive limits is in process, so it is available synchronously. */
-  private readonly look = (entry: CheckEntry): StoreDecision | undefined => {
-    let found: StoreDecision | undefined;
-    const answer = { decided: ([decision]: StoreDecision[]) => void (found = decision), failed: () => undefined };
-    this.inner.decide({ entries: [entry], peek: true }, answer);
-    return found;
-  };
+  private readonly look = (entry: CheckEntry): StoreDecision | undefined => this.inner.lookAt(entry);
 
   private listens(span: Span | undefined): boolean {
     return span !== undefined || this.openTelemetry?.metrics !== undefined || this.stream.isUsed;

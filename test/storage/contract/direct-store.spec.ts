@@ -48,7 +48,7 @@ describe('a store that the app made', () => {
     );
   });
 
-  it('fails a reservation by an answer that is no decision', async () => {
+  it("fails a reservation by an answer that isn't a decision", async () => {
     const store = fallingBack(own({ reserve: () => Promise.resolve(undefined as never) }), own({}));
     stores.push(store);
     const [entry] = check.entries;

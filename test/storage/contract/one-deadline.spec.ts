@@ -76,7 +76,7 @@ describe('of a server that says nothing', () => {
     expect(done).toBe(false);
     for (let ms = 0; ms < 20; ms++) {
       await jest.advanceTimersByTimeAsync(1);
-      // Whoever is late reads its sockets first, in a turn of its own.
+      // A late call reads its sockets first, in the next turn.
       await turn();
     }
     expect(done).toBe(true);

@@ -21,7 +21,7 @@ export async function startSharedRedis() {
   process.env.TEST_REDIS_URL = server.url;
 }
 
-/** Specs that run at the same time use the server. What concerns all of them, such as forgetting scripts, needs a server of its own. */
+/** Commands that affect the whole server, and so other specs that use it at the same time. A spec that needs them starts a server. */
 const SERVER_WIDE = [
   '-flushall',
   '-flushdb',

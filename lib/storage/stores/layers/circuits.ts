@@ -25,7 +25,6 @@ export class Circuits {
   private lookedAt = -Infinity;
   private healthy = true;
   private unconfirmedAt = -Infinity;
-
   private readonly store: Layer;
 
   constructor(
@@ -77,6 +76,11 @@ export class Circuits {
       }
       throw error;
     }
+  }
+
+  /** Records a call that failed without being guarded. Never rejects. */
+  async failed(counters: readonly Counter[], error: unknown): Promise<void> {
+    await this.ask(counters, () => Promise.reject(error)).catch(() => undefined);
   }
 
   /** Reports lagging replicas at intervals. No node has failed, so no recovery is reported. */

@@ -86,12 +86,9 @@ export class FallbackStore extends StoreLayer {
 
   /** Reports a failed call to the circuits, and decides the check by the `onStoreError` of its limits. */
   decideWithout(check: Check, answer: CheckAnswer, error: unknown): void {
-    const failed = this.circuits.ask(check.entries, async () => {
-      throw error;
-    });
     // Calls that fail together reject with their own errors, although the circuit opens in between.
     answerWith(
-      failed.catch(() => this.here.decide(check, error)),
+      this.circuits.failed(check.entries, error).then(() => this.here.decide(check, error)),
       answer,
     );
   }

@@ -1,6 +1,6 @@
 import type { WindowCount } from '../../../engine/algorithms/algorithm.js';
 import type { CompiledLimit } from '../../../engine/limits/compiled-limit.js';
-import type { Counter } from '../../../engine/limits/counter.js';
+import type { CheckEntry, Counter } from '../../../engine/limits/counter.js';
 import { messages } from '../../../engine/errors/messages/general.js';
 import { answerWith, DirectStore, promised } from '../decide.js';
 import { type FeatureReading, read, READ } from '../feature-reading.js';
@@ -53,7 +53,15 @@ export abstract class Layer extends DirectStore implements Store {
     return promised((answer) => this.decide(check, answer));
   }
 
-  /** A layer of its own adds the limit's candidate. */
+  /** Reads a counter if its limit counts in this process, so that the answer is known at once; otherwise returns nothing. */
+  lookAt(entry: CheckEntry): StoreDecision | undefined {
+    let found: StoreDecision | undefined;
+    const answer = { decided: ([decision]: StoreDecision[]) => void (found = decision), failed: () => undefined };
+    this.decide({ entries: [entry], peek: true }, answer);
+    return found;
+  }
+
+  /** `CandidateStore` adds the limit's candidate. */
   override async reserve(reservation: ReserveEntry): Promise<StoreDecision> {
     const [decision] = await this.decided({ entries: [reservation], reserving: true });
     return decision!;
