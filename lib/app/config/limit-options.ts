@@ -25,6 +25,7 @@ import {
   type OptionKind,
   type OptionRow,
   type OptionRows,
+  requiredOf,
 } from '../../engine/options/option-row.js';
 import { isCallable } from '../../engine/util/objects.js';
 import type { FeatureOptions } from '../../storage/features/index.js';
@@ -247,7 +248,7 @@ export function dataOptions(rows: OptionRows): OptionRows {
  */
 export function checkLimit(definition: { readonly algo?: unknown }, location: string, isPatch = false): void {
   const algorithm = algorithms.get(definition.algo);
-  if (algorithm !== undefined) refuseForeign(definition, algorithm, location);
+  if (algorithm !== undefined) refuseForeign(definition, algorithm, location, isPatch);
   checkGiven(location, definition, commonRows);
   readMeasure((definition as AllCommonOptions).cost, algorithm, location);
   if (algorithm !== undefined) {
@@ -256,8 +257,12 @@ export function checkLimit(definition: { readonly algo?: unknown }, location: st
 }
 
 /** Throws if an option is unknown or belongs to other algorithms only. */
-function refuseForeign(definition: object, algorithm: Algorithm, location: string): void {
+function refuseForeign(definition: object, algorithm: Algorithm, location: string, isPatch: boolean): void {
   const known = optionsOf(algorithm);
+  const lacking = () => {
+    const missing = isPatch ? [] : requiredOf(known).filter((each) => !Object.hasOwn(definition, each));
+    return optionMessages.lacking(algorithm.name, missing);
+  };
   for (const [option, value] of Object.entries(definition)) {
     if (option === 'algo' || Object.hasOwn(known, option)) continue;
     if (!isCommon(option) && algorithms.withOption(option).length === 0) {
@@ -267,12 +272,12 @@ function refuseForeign(definition: object, algorithm: Algorithm, location: strin
           code: 'SLUICE_MISPLACED_OPTION',
         });
       }
-      throw new RateLimitConfigError(messages.unknownOption(location, option, names), {
+      throw new RateLimitConfigError(messages.unknownOption(location, option, names, lacking()), {
         code: 'SLUICE_UNKNOWN_OPTION',
       });
     }
     if (value !== undefined)
-      throw new RateLimitConfigError(optionMessages.at(location, refusalOf(option, algorithm)), {
+      throw new RateLimitConfigError(optionMessages.at(location, refusalOf(option, algorithm) + lacking()), {
         code: 'SLUICE_UNSUPPORTED_OPTION',
       });
   }

@@ -1,6 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import { Controller, Get, type Type } from '@nestjs/common';
-import { type LimitDefinition, RateLimit, RateLimitModule, type RateLimitModuleOptions } from '../../../lib/index.js';
+import {
+  type LimitDefinition,
+  RateLimit,
+  RateLimitConfigError,
+  RateLimitModule,
+  type RateLimitModuleOptions,
+} from '../../../lib/index.js';
 import { startUp } from '../../e2e/http-app.js';
 
 const gcra: LimitDefinition = { algo: 'gcra', rate: 2, interval: '1m' };
@@ -93,6 +99,33 @@ describe('an option that stands in a wrong place', () => {
 
   it('is still compared with the known ones if it belongs nowhere', async () => {
     await expect(startUp(options({ limtis: [] }))).rejects.toThrow("unknown option 'limtis'. Did you mean 'limits'?");
+  });
+});
+
+describe('an option that a limit does not have', () => {
+  it.each<[string, object, string]>([
+    [
+      'an unknown name for the rate',
+      { algo: 'fixed-window', quota: 10, interval: '1m' },
+      "limits[0]: unknown option 'quota'; 'fixed-window' needs 'rate'",
+    ],
+    [
+      'unknown names for both',
+      { algo: 'fixed-window', requests: 10, per: '1m' },
+      "limits[0]: unknown option 'requests'; 'fixed-window' needs 'rate' and 'interval'",
+    ],
+    [
+      'the option of another algorithm',
+      { algo: 'fixed-window', max: 10, interval: '1m' },
+      "limits[0]: option 'max' is not an option of 'fixed-window': it belongs to adaptive; 'fixed-window' needs 'rate'",
+    ],
+  ])('leads to those that it needs and lacks: %s', async (_, limit, message) => {
+    await expect(startUp(options({ limits: [limit] }))).rejects.toThrow(new RateLimitConfigError(message));
+  });
+
+  it('leads to none if it lacks none', async () => {
+    const unknown = new RateLimitConfigError("limits[0]: unknown option 'quota'");
+    await expect(startUp(options({ limits: [{ ...gcra, quota: 5 }] }))).rejects.toThrow(unknown);
   });
 });
 

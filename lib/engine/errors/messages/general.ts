@@ -120,8 +120,8 @@ export const messages = {
     `${location}: a limit without a name would replace one of another place ('${name}') that counts by another function. Give each a 'name'`,
   definedTwice: (name: string) =>
     `define: the limit '${name}' is defined twice with different options. Define each name once`,
-  unknownOption: (location: string, option: string, known: readonly string[]) =>
-    `${location}: ${optionMessages.unknown(option, known)}`,
+  unknownOption: (location: string, option: string, known: readonly string[], lacking = '') =>
+    `${location}: ${optionMessages.unknown(option, known, lacking)}`,
   misplacedOption: (location: string, option: string, owner: string, known: readonly string[]) => {
     const meant = almost(option, known);
     return meant === ''

@@ -61,7 +61,11 @@ export const optionMessages = {
   wrong: (place: string, received: unknown, expected: string) =>
     wrongInput(place, expected, received) + nearDuration(received, expected),
   missing: (place: string, expected: string) => missingInput(place, expected),
-  unknown: (name: string, known: readonly string[]) => unknownName('option', name, known) + ofOther(name),
+  unknown: (name: string, known: readonly string[], lacking = '') => {
+    const bare = unknownName('option', name, []);
+    const message = unknownName('option', name, known) + ofOther(name);
+    return message === bare ? message + lacking : message;
+  },
   likelySeconds: (place: string, received: number, limit?: string) =>
     `${place}${limit === undefined ? '' : ` (limit '${limit}')`}: received ${received}, which means milliseconds. Write '${received}s' for seconds, or '${received}ms' if you mean milliseconds`,
   misspelt: (member: string, meant: string) =>
@@ -70,6 +74,9 @@ export const optionMessages = {
     `option '${option}' is not for '${algo}'${because === undefined ? '' : `, since ${because}`}: use it with ${listOf(able, 'or')}`,
   foreign: (option: string, algo: string, able: readonly string[]) =>
     `option '${option}' is not an option of '${algo}': it belongs to ${listOf(able, 'and')}`,
+  /** The end of a message about an option that a limit can't have, if it lacks others, whose names the user may not know. */
+  lacking: (algo: string, missing: readonly string[]) =>
+    missing.length === 0 ? '' : `; '${algo}' needs ${listOf(missing.map((each) => `'${each}'`), 'and')}`,
   exclude: (option: string, other: string, expected = 'only one of them') =>
     `options '${option}' and ${other} exclude each other: expected ${expected}`,
   needs: (option: string, needed: string, what: string) => `option '${option}' needs '${needed}', ${what}`,
