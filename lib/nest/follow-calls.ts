@@ -5,6 +5,7 @@ import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-hos
 import { InterceptorsConsumer } from '@nestjs/core/interceptors/interceptors-consumer.js';
 import { isObservable, NEVER, Observable } from 'rxjs';
 import { bindsCheckingGuard, GUARDS, OWN_GUARD } from '../app/rules/guard-check.js';
+import { METHOD, PATH } from '../app/rules/route-names.js';
 import { isAwaited } from '../app/rules/route-rules-registry.js';
 import { isPromise } from '../engine/util/awaitable.js';
 import { CallRun, type EndPart, keepRun, runOf } from './request/call-run.js';
@@ -145,8 +146,6 @@ const GATEWAY = 'websockets:is_gateway';
 const MESSAGE_HANDLER = 'microservices:handler_type';
 const MESSAGE_MAPPING = 'websockets:message_mapping';
 const EVENT_STREAM = '__sse__';
-const PATH = 'path';
-const METHOD = 'method';
 
 /** Does the work of the app's interceptor for calls that a guard of the app has seen. Apps can share it. */
 const interceptor: NestInterceptor = {
@@ -179,35 +178,28 @@ export function bindContinuations(modules: ModulesContainer, seesRoutes: boolean
         continue;
       const prototype = metatype.prototype as Record<string, object>;
       const names = scanner.getAllMethodNames(prototype);
+      let takesMessages = Reflect.hasMetadata(GATEWAY, metatype);
       for (const name of names) {
-        const handler = prototype[name] as object;
-        if (mayBeAbandoned(handler) || (seesRoutes && isHttpRoute(handler))) reportPromise(prototype, name);
+        const keys: readonly unknown[] = Reflect.getMetadataKeys(prototype[name] as object);
+        if (mayBeAbandoned(keys) || (seesRoutes && isHttpRoute(keys))) reportPromise(prototype, name);
+        takesMessages ||= keys.includes(MESSAGE_HANDLER);
+        if (keys.includes(EVENT_STREAM)) bind(GUARDS, prototype[name] as object, (bound) => [...bound, lastGuard]);
       }
-      const handlers = names.map((name) => prototype[name] as object);
-      for (const handler of handlers) {
-        if (Reflect.hasMetadata(EVENT_STREAM, handler)) bind(GUARDS, handler, (bound) => [...bound, lastGuard]);
-      }
-      if (!takesMessages(metatype, handlers)) continue;
-      for (const target of [metatype, ...handlers]) {
+      if (!takesMessages) continue;
+      for (const target of [metatype, ...names.map((name) => prototype[name] as object)]) {
         if (bindsCheckingGuard(target)) bind(INTERCEPTORS, target, (bound) => [interceptor, ...bound]);
       }
     }
   }
 }
 
-/** Returns true if Nest unsubscribes from a handler when its client leaves. */
-function mayBeAbandoned(handler: object): boolean {
-  return [EVENT_STREAM, MESSAGE_MAPPING, MESSAGE_HANDLER].some((key) => Reflect.hasMetadata(key, handler));
+/** Returns true if Nest unsubscribes from a handler with this metadata when its client leaves. */
+function mayBeAbandoned(keys: readonly unknown[]): boolean {
+  return [EVENT_STREAM, MESSAGE_MAPPING, MESSAGE_HANDLER].some((key) => keys.includes(key));
 }
 
-function isHttpRoute(handler: object): boolean {
-  return Reflect.hasMetadata(PATH, handler) && Reflect.hasMetadata(METHOD, handler);
-}
-
-function takesMessages(type: object, handlers: readonly object[]): boolean {
-  return (
-    Reflect.hasMetadata(GATEWAY, type) || handlers.some((handler) => Reflect.hasMetadata(MESSAGE_HANDLER, handler))
-  );
+function isHttpRoute(keys: readonly unknown[]): boolean {
+  return keys.includes(PATH) && keys.includes(METHOD);
 }
 
 /** Adds to the enhancers that are bound to a class or handler, unless another app has already done so. */

@@ -46,8 +46,10 @@ export function isLost(prototype: object, method: string): boolean {
   while (owner !== null && !Object.hasOwn(owner, method)) owner = Object.getPrototypeOf(owner) as object | null;
   const first = owner === null ? undefined : (Reflect.getOwnMetadata(DECLARING, owner, method) as object | undefined);
   if (first === undefined) return false;
+  const current = (owner as Record<string, object>)[method]!;
+  if (first === current) return false;
   const before = declaredOn(first);
-  const { specs, skips } = declaredOn((owner as Record<string, object>)[method]!);
+  const { specs, skips } = declaredOn(current);
   const keepsSkips = skips === 'all' || (before.skips !== 'all' && before.skips.every((name) => skips.includes(name)));
   return !keepsSkips || !before.specs.every((spec) => specs.includes(spec));
 }

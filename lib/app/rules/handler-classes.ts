@@ -4,7 +4,7 @@ import type { LimitSpec } from '../config/limits-by-request.js';
 import { type Declared, declaredOn, isLost, lineageOf } from './declared-metadata.js';
 import { LimitRegistry } from './limit-registry.js';
 import { type Declarer, type HandlerClass, locationOf } from './namespaces.js';
-import { haveGuards, isHandler } from './route-names.js';
+import { haveGuards, isHandler, METHOD } from './route-names.js';
 
 /** A method that is called for requests, messages or fields. */
 export type Handler = object;
@@ -107,7 +107,7 @@ export class DeclaredClass {
 
 /** Returns true if another package decorated the method, which is the case for every route. */
 export function isRoute(handler: Handler): boolean {
-  return Reflect.getMetadataKeys(handler).length > 0;
+  return Reflect.hasMetadata(METHOD, handler) || Reflect.getMetadataKeys(handler).length > 0;
 }
 
 /** Returns true if limits or skips are declared. */

@@ -90,6 +90,7 @@ export function haveGuards(type: { readonly prototype: unknown }, methods: reado
  */
 function mayHaveGuards(prototype: object, method: string): boolean {
   const handler = (prototype as Record<string, object>)[method]!;
+  if (Reflect.hasMetadata(METHOD, handler)) return true;
   const keys: readonly unknown[] = [
     ...(Reflect.getMetadataKeys(handler) as unknown[]),
     ...(Reflect.getMetadataKeys(prototype, method) as unknown[]),
