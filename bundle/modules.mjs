@@ -2,17 +2,21 @@
 import { basename, join, posix, relative, sep } from 'node:path';
 import { minify } from '@swc/core';
 import { build, transform } from 'esbuild';
+import tokens from 'js-tokens';
 import { CLIENT, CORE, ENTRIES, INSTALLED, PROGRAM, ROOT, sourceOf, TARGET } from './manifest.mjs';
 import { coreInOneFile, longTextsInPieces, namesOfStores, PIECES, shortPackages } from './plugins.mjs';
 
-/** Locals and imports get short names. Functions and classes keep theirs, which stack traces and messages show. */
+/** Locals get short names. Functions and classes keep theirs, which stack traces and messages show. */
 const SHORT_LOCALS = {
-  module: true,
   compress: false,
   mangle: { topLevel: false, keepClassNames: true, keepFnNames: true },
 };
-/** Without indentation the two formats are small enough to carry. Lines stay short enough to be shown with an error. */
-const COMPACT = { ...TARGET, minifyWhitespace: true, minifySyntax: true, lineLimit: 160 };
+/** Without indentation the two formats are small enough to carry. */
+const COMPACT = { ...TARGET, minifyWhitespace: true, minifySyntax: true };
+/** Lines stay short enough to be shown with an error. */
+const LINE_LENGTH = 160;
+/** After these, a line break never changes what code means. */
+const BREAKS = new Set([';', ',', '{']);
 
 /** The modules by their paths, each with its text and the paths that it imports, and the packages that are in them. */
 export async function bundledModules() {
@@ -100,10 +104,29 @@ function folderOf(inputs) {
 
 /** The text of a module in a format. */
 export async function compact(text, options) {
-  const short = await minify(text, SHORT_LOCALS);
   // By its name it is an ES module of Node: a default import is all that a CommonJS package exports.
-  const { code } = await transform(short.code, { ...COMPACT, ...options, sourcefile: 'module.mjs' });
-  return withClassNames(code);
+  const { code } = await transform(text, { ...COMPACT, ...options, sourcefile: 'module.mjs' });
+  // Last, because esbuild lengthens names that occur in two nested scopes.
+  const short = await minify(withClassNames(code), { ...SHORT_LOCALS, module: options.format === 'esm' });
+  return inLines(short.code);
+}
+
+/** Breaks code into lines, and shortens the names that esbuild makes for the imports of a CommonJS module. */
+function inLines(code) {
+  const imports = new Map();
+  let lines = '';
+  let length = 0;
+  for (const { type, value } of tokens(code)) {
+    const isImport = type === 'IdentifierName' && /^import_\w+$/.test(value);
+    if (isImport && !imports.has(value)) imports.set(value, `$${imports.size}`);
+    const text = isImport ? imports.get(value) : value;
+    lines += text;
+    length = text.includes('\n') ? text.length - text.lastIndexOf('\n') - 1 : length + text.length;
+    if (length < LINE_LENGTH || !BREAKS.has(value)) continue;
+    lines += '\n';
+    length = 0;
+  }
+  return lines;
 }
 
 /** The bundler renames classes that have decorators or refer to themselves: `X=class X2`, `X=class _X`. Users read their names. */
