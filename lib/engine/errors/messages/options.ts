@@ -76,7 +76,12 @@ export const optionMessages = {
     `option '${option}' is not an option of '${algo}': it belongs to ${listOf(able, 'and')}`,
   /** The end of a message about an option that a limit can't have, if it lacks others, whose names the user may not know. */
   lacking: (algo: string, missing: readonly string[]) =>
-    missing.length === 0 ? '' : `; '${algo}' needs ${listOf(missing.map((each) => `'${each}'`), 'and')}`,
+    missing.length === 0
+      ? ''
+      : `; '${algo}' needs ${listOf(
+          missing.map((each) => `'${each}'`),
+          'and',
+        )}`,
   exclude: (option: string, other: string, expected = 'only one of them') =>
     `options '${option}' and ${other} exclude each other: expected ${expected}`,
   needs: (option: string, needed: string, what: string) => `option '${option}' needs '${needed}', ${what}`,
