@@ -202,7 +202,7 @@ export interface RateLimitModuleOptions extends DecisionHooksOptions {
   /**
    * If true, OpenTelemetry measures decisions and the store, and decisions are added to the active span; the app doesn't start if
    * `@opentelemetry/api` is missing. With `false`, `@opentelemetry/api` isn't loaded.
-   * @default whether `@opentelemetry/api` is installed
+   * @default whether the app has set up the SDK of OpenTelemetry
    */
   telemetry?: boolean | undefined;
   /**

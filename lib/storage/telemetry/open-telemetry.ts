@@ -22,7 +22,8 @@ export class OpenTelemetry {
   ) {}
 
   /**
-   * Loads `@opentelemetry/api`. If it isn't installed, returns `undefined`, or throws if it is `required`.
+   * Loads `@opentelemetry/api`. If it isn't installed, returns `undefined`, or throws if it is `required`. Also returns `undefined` if
+   * the app hasn't set up its SDK, unless it is `required`.
    *
    * @param isBroken returns true while the circuit to the store is open; `undefined` without a circuit
    * @param look reads the counter of an adaptive limit
@@ -32,6 +33,7 @@ export class OpenTelemetry {
     isBroken: (() => boolean) | undefined,
     look: LookAtAdaptive,
   ): Promise<OpenTelemetry | undefined> {
+    if (!required && !isSetUp()) return undefined;
     const api = await loadApi(required);
     if (api === undefined) return undefined;
     const meter = api.metrics.getMeter(SCOPE, VERSION);
@@ -52,6 +54,14 @@ export class OpenTelemetry {
   close(): void {
     this.metrics?.close();
   }
+}
+
+/** The start of the symbols under which the versions of `@opentelemetry/api` keep what the SDK registers. */
+const REGISTERED = 'opentelemetry.js.api.';
+
+/** Returns true if the app has set up the SDK of OpenTelemetry. */
+function isSetUp(): boolean {
+  return Object.getOwnPropertySymbols(globalThis).some(({ description }) => description?.startsWith(REGISTERED));
 }
 
 async function loadApi(required: boolean): Promise<Api | undefined> {
