@@ -116,7 +116,9 @@ export function isDeclaration({ specs, skips }: Declared): boolean {
 }
 
 function placed({ specs }: Declared, declarer: Declarer): PlacedSpec[] {
-  return specs.map((spec) => ({ spec, location: locationOf(declarer) }));
+  if (specs.length === 0) return [];
+  const location = locationOf(declarer);
+  return specs.map((spec) => ({ spec, location }));
 }
 
 function hasLimits({ specs }: Declared): boolean {

@@ -109,11 +109,8 @@ export class Namespaces {
     // Method names are stable, unlike class names.
     const route =
       location === undefined ? undefined : (nameOfRoute(location, method, handler) ?? `${location} ${method}`);
-    return present([
-      route,
-      route === undefined ? undefined : `${route} ${method}`,
-      written === undefined ? undefined : `${written}.${method}`,
-    ]);
+    const ofClass = written === undefined ? undefined : `${written}.${method}`;
+    return route === undefined ? present([ofClass]) : present([route, `${route} ${method}`, ofClass]);
   }
 
   private routes(type: HandlerClass, location: string): string[] {

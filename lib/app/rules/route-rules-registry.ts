@@ -8,6 +8,7 @@ import { overloadStatus } from '../http/refusal-answer.js';
 import { bindsOtherGuard, GuardCheck } from './guard-check.js';
 import { type Handler, HandlerClasses, isDeclaration, type PlacedSpec } from './handler-classes.js';
 import { type LimitSource, LimitSources } from './by-request/limit-sources.js';
+import type { Declaration } from './declaration.js';
 import { LimitRegistry, placeInModule } from './limit-registry.js';
 import { type DeclarationSite, isSource, ROUTE_OF_CLASS, RouteRule, RouteRules } from './route-rules.js';
 import { isHttpRoute } from './route-names.js';
@@ -193,18 +194,17 @@ export class RouteRulesRegistry {
 
   private site(location: string, target: object, declarer: Declarer): Site {
     const { specs, skips } = declaredOn(target);
-    return { location, skips, specs: specs.map((spec) => this.compile(spec, location, declarer)) };
-  }
-
-  private compile(spec: LimitSpec, location: string, declarer: Declarer): Spec {
-    if (typeof spec === 'string') {
-      const rule = this.registry.rule(spec, { location, namespace: '' });
-      rule.isOnRoute = true;
-      return rule;
-    }
-    const namespace = this.namespaces.of(declarer);
-    if (!isFixed(spec)) return this.sources.make(spec, { location, namespace });
-    return this.registry.rule(spec, { location, namespace, onRoutes: true });
+    let place: Declaration | undefined;
+    const compile = (spec: LimitSpec): Spec => {
+      if (typeof spec === 'string') {
+        const rule = this.registry.rule(spec, { location, namespace: '' });
+        rule.isOnRoute = true;
+        return rule;
+      }
+      place ??= { location, namespace: this.namespaces.of(declarer), onRoutes: true };
+      return isFixed(spec) ? this.registry.rule(spec, place) : this.sources.make(spec, place);
+    };
+    return { location, skips, specs: specs.map(compile) };
   }
 
   private refuseIdleSkips(sites: readonly DeclarationSite[]): void {

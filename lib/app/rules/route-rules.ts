@@ -72,13 +72,14 @@ export class RouteRules {
     this.declared = sites;
     const bare = sites.findLastIndex(({ skips }) => skips === 'all');
     this.skipsAll = bare >= 0;
-    this.sites = sites.slice(Math.max(bare, 0));
+    this.sites = bare > 0 ? sites.slice(bare) : sites;
     this.sources = this.sites.flatMap(({ specs }) => specs.filter(isSource));
     const rules = merge(this.sites, new Map());
     this.refuseConflicts();
-    this.middleware = rulesOfPhase(rules, 'middleware');
-    this.guard = rulesOfPhase(rules, 'guard');
-    this.authenticated = rulesOfPhase(rules, 'authenticated');
+    const hasPhases = rules.some(({ isNested, phase }) => isNested || phase !== 'guard');
+    this.middleware = hasPhases ? rulesOfPhase(rules, 'middleware') : NO_RULES;
+    this.guard = hasPhases ? rulesOfPhase(rules, 'guard') : rules;
+    this.authenticated = hasPhases ? rulesOfPhase(rules, 'authenticated') : NO_RULES;
     this.hasSources = this.sources.length > 0;
     this.continuesAfterGuards = this.authenticated.length > 0 || this.hasSources;
     this.isEmpty = this.guard.length === 0 && !this.continuesAfterGuards;
@@ -135,14 +136,15 @@ export function rulesOfPhase(rules: readonly Rule[], phase: Phase): readonly Rul
 
 /** The levels of all hierarchies that have a level in a later phase: all levels of a hierarchy are charged together. */
 function levelsAfterGuards(rules: readonly Rule[]): ReadonlySet<Rule> {
-  if (!rules.some(({ isNested }) => isNested)) return NO_RULES;
+  if (!rules.some(({ isNested }) => isNested)) return NO_LEVELS;
   const roots = new Set<Rule>();
   for (const rule of rules) if (rule.isNested && rule.phase === 'authenticated') roots.add(rule.ancestors.at(-1)!);
-  if (roots.size === 0) return NO_RULES;
+  if (roots.size === 0) return NO_LEVELS;
   return new Set(rules.filter((rule) => roots.has(rule.ancestors.at(-1) ?? rule)));
 }
 
-const NO_RULES: ReadonlySet<Rule> = new Set();
+const NO_RULES: readonly Rule[] = [];
+const NO_LEVELS: ReadonlySet<Rule> = new Set();
 
 /** Adds the ancestors of all limits, each once, after the listed rules. Throws `RateLimitConfigError`. */
 export function withAncestors(rules: Rule[], location: string): Rule[] {
