@@ -1,6 +1,11 @@
 import { showFailingLine } from './failing-line.mjs';
 import { ModernFakeTimers, ModuleMocker } from './parts.mjs';
 
+/** What fake timers replace. */
+const { clearImmediate, clearInterval, clearTimeout, Date, performance, setImmediate, setInterval, setTimeout } =
+  globalThis;
+const CLOCK = { clearImmediate, clearInterval, clearTimeout, Date, performance, setImmediate, setInterval, setTimeout };
+
 /**
  * A test environment of Jest whose specs run in the realm of Node itself. In a realm of its own each spec would load Nest, the
  * clients and the library anew, and none would run long enough for V8 to optimize it.
@@ -32,6 +37,8 @@ export default class NodeEnvironment {
   async teardown() {
     this.moduleMocker.restoreAllMocks();
     this.fakeTimersModern.dispose();
+    // A spec may have spied on a fake timer, which the end of the spy puts back.
+    Object.assign(globalThis, CLOCK);
     globalThis.console = this.#console;
   }
 
