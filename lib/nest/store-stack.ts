@@ -19,6 +19,7 @@ import { layersOfFeatures, outerLayers } from '../storage/features/index.js';
 import { LocalDecisions } from '../storage/stores/layers/local-decisions.js';
 import { OuterLayer } from '../storage/stores/layers/store-layer.js';
 import { RefusalCacheStore } from '../storage/stores/layers/refusal-cache.store.js';
+import { MemoryStore as OwnMemoryStore, RedisStore as OwnRedisStore } from '../storage/features/own-stores.js';
 import { MemoryStore } from '../storage/stores/memory/memory.store.js';
 import { givenBackChannel } from '../storage/stores/redis/keys.js';
 import { RedisStore } from '../storage/stores/redis/redis.store.js';
@@ -157,10 +158,17 @@ export async function createStoreStack(settings: StoreSettings): Promise<StoreSt
   return stack;
 }
 
-/** An app's own store may never respond. Our in-process store responds synchronously, and our Redis store has deadlines. */
+/** The library's stores. The one in process responds synchronously, and the one on Redis has deadlines. */
+const OURS = [MemoryStore, RedisStore, OwnMemoryStore, OwnRedisStore];
+
+/** An app's own store may never respond, and neither may methods of its own in a subclass of one of the library's. */
 function withinTime(store: Store, timeoutMs: number): Store {
-  const isOurs = store instanceof MemoryStore || store instanceof RedisStore;
-  return isOurs ? store : new DeadlineStore(store, timeoutMs);
+  if (OURS.some((ours) => store.constructor === ours)) return store;
+  return new DeadlineStore(
+    store,
+    timeoutMs,
+    OURS.find((ours) => store instanceof ours),
+  );
 }
 
 async function baseOf(settings: StoreSettings, local: Store): Promise<Base> {

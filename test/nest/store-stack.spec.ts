@@ -46,6 +46,12 @@ describe('the layers of a store', () => {
     expect(await layersWith({ store: new MemoryStore(), refusalCache: true })).toEqual(layers);
   });
 
+  it('are those of a deadline, too, over a subclass of a store of ours', async () => {
+    class Own extends MemoryStore {}
+    const layers = ['InstanceScopeStore', 'FallbackStore', 'DeadlineStore', 'Own'];
+    expect(await layersWith({ store: new Own() })).toEqual(layers);
+  });
+
   it('are those of lists, once somebody is on one, but over a store that decides in place of all others', async () => {
     const used = { isEmpty: false, whenUsed: (begin: () => void) => begin(), verdict: () => undefined };
     const layers = ['ObservedStore', 'ListStore', 'MemoryStore'];

@@ -210,7 +210,8 @@ export interface Store {
    */
   nodeOf?(counter: Counter): string;
   /**
-   * The part of a server that can move to another one, such as a slot of a Cluster. While it moves, it can fail on its own.
+   * The part of a server that can move to another one, such as a slot of a Cluster. While it moves, it can fail on its own. Only used
+   * with `nodeOf`.
    * @default a server moves and fails as a whole
    */
   slotOf?(counter: Counter): number;

@@ -223,3 +223,14 @@ describe('the circuit of a store without nodes', () => {
     await plain.close();
   });
 });
+
+describe('the circuits of a store that names slots but no nodes', () => {
+  it('are those of the whole store, which is healthy again after an answer', async () => {
+    const whole = new Circuits(Object.assign(new MemoryStore(), { slotOf: () => 7 }), (report) => reports.push(report));
+    const moving = Object.assign(failure(), { slot: 7 });
+    await expect(whole.ask([on('a')], () => Promise.reject(moving))).rejects.toBe(moving);
+    expect([whole.isHealthy, reports]).toEqual([false, []]);
+    await whole.ask([on('a')], () => Promise.resolve());
+    expect([whole.isHealthy, reports]).toEqual([true, []]);
+  });
+});

@@ -41,6 +41,9 @@ describe('a store that the app made', () => {
     ['nothing', () => Promise.resolve()],
     ['no list', () => Promise.resolve([{}])],
     ['too few decisions', () => Promise.resolve([[]])],
+    ['undefined in place of a decision', () => Promise.resolve([[undefined]])],
+    ['null in place of a decision', () => Promise.resolve([[null]])],
+    ['an object that is no decision', () => Promise.resolve([[{}]])],
   ])('fails a check by %s', async (_, answer) => {
     const store = own({ check: answer as Store['check'] });
     await expect(decidedBy(store, check)).rejects.toThrow(

@@ -18,7 +18,7 @@ function told(calls: unknown[][]): Store {
       (_, name) =>
       (...given: unknown[]) => {
         calls.push([name, ...given]);
-        if (name === 'check') return Promise.resolve([['decision']]);
+        if (name === 'check') return Promise.resolve([[{ allowed: true }]]);
         return Promise.resolve(name === 'reserve' ? { allowed: true } : name);
       },
   });
@@ -29,7 +29,7 @@ describe('a layer', () => {
     const calls: unknown[][] = [];
     const layer = new Plain(told(calls)) as unknown as Record<PropertyKey, (...given: unknown[]) => unknown>;
     const check = { entries: ['entry'] };
-    expect(await layer['check']!([check])).toEqual([['decision']]);
+    expect(await layer['check']!([check])).toEqual([[{ allowed: true }]]);
     expect(await layer['reserve']!('given')).toEqual({ allowed: true });
     const one = ['refund', 'penalize', 'renew', 'reset', 'history', 'nodeOf', 'slotOf', 'hasNode', 'blockedFor'];
     const several = ['block', READ, 'learn'];

@@ -32,7 +32,7 @@ export class Circuits {
     private report: (report: StoreReport) => void,
   ) {
     const store = (this.store = layerOf(guarded));
-    if (store.slotOf !== undefined) {
+    if (store.nodeOf !== undefined && store.slotOf !== undefined) {
       this.slots = new SlotCircuits(
         (counter) => store.slotOf!(counter),
         (news) => this.report(news),

@@ -173,7 +173,8 @@ async function askByMethods(store: Store, check: Check): Promise<StoreDecision[]
   if (check.reserving === true) return reserve(store, check);
   const answers: unknown = await store.check([check]);
   const decisions: unknown = Array.isArray(answers) ? answers[0] : undefined;
-  if (Array.isArray(decisions) && decisions.length === check.entries.length) return decisions as StoreDecision[];
+  const isWhole = Array.isArray(decisions) && decisions.length === check.entries.length;
+  if (isWhole && decisions.every(isDecision)) return decisions;
   throw new TypeError(messages.noDecisions(decisions, check.entries.length));
 }
 
