@@ -23,7 +23,7 @@ export class DeadlineStore extends StoreLayer {
   override operate<N extends OperationName>(operation: Operation<N>): Promise<OperationAnswer<N>> {
     const { name } = operation;
     const answer = super.operate(operation);
-    return name !== 'read' && this.answersInTime(name as Method) ? answer : withDeadline(answer, this.timeoutMs);
+    return name !== 'read' && this.answersInTime(name) ? answer : withDeadline(answer, this.timeoutMs);
   }
 
   private answersInTime(method: Method): boolean {
