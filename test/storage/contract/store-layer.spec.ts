@@ -1,7 +1,8 @@
-import { describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { MemoryStore, type Store } from '../../../lib/index.js';
 import type { Charge } from '../../../lib/testing/store/index.js';
 import { READ } from '../../../lib/storage/stores/feature-reading.js';
+import { DeadlineStore } from '../../../lib/storage/stores/layers/deadline.store.js';
 import { StoreLayer } from '../../../lib/storage/stores/layers/store-layer.js';
 import type { Operation, OperationAnswer, OperationName } from '../../../lib/storage/stores/operation.js';
 import { ask, compile } from '../../support/limits/stores.js';
@@ -94,5 +95,51 @@ describe('a layer', () => {
     await layer.probe();
     await new Plain(new MemoryStore()).probe();
     expect(broken.probes).toBe(1);
+  });
+});
+
+const TIMEOUT_MS = 250;
+const slots = compile({ algo: 'concurrency', limit: 5, ttl: '1m' }, 'slots');
+const counter = { limit: slots, identity: 'user:1' };
+const entry = { ...counter, cost: 1 };
+
+const never = () => new Promise<never>(() => undefined);
+
+const calls: Record<string, (store: Store) => Promise<unknown>> = {
+  check: (store) => store.check([{ entries: [entry] }]),
+  reserve: (store) => store.reserve({ ...entry, maxWaitMs: 0 }),
+  refund: (store) => store.refund([{ ...counter, units: 1 }]),
+  penalize: (store) => store.penalize({ ...counter, units: 1 }),
+  block: (store) => store.block(counter, 1000),
+  renew: (store) => store.renew({ ...counter, units: 1, ticket: 1 }),
+  reset: (store) => store.reset([counter]),
+  blockedFor: (store) => store.blockedFor!(counter),
+};
+
+describe.each(Object.keys(calls))('%s of a subclass of a store of ours', (method) => {
+  beforeEach(() => void jest.useFakeTimers());
+  afterEach(() => {
+    jest.restoreAllMocks();
+    jest.useRealTimers();
+  });
+
+  it('has a deadline if the subclass overrides it', async () => {
+    const own = Object.assign(new MemoryStore(), { [method]: never });
+    const asked = expect(calls[method]!(new DeadlineStore(own, TIMEOUT_MS, MemoryStore))).rejects.toThrow(
+      `the store did not answer within ${TIMEOUT_MS} ms`,
+    );
+    await jest.advanceTimersByTimeAsync(TIMEOUT_MS);
+    await asked;
+    await own.close();
+  });
+
+  it('starts no timer if the subclass leaves it as it is', async () => {
+    class Own extends MemoryStore {}
+    const own = new Own();
+    const deadlines = jest.spyOn(globalThis, 'setTimeout');
+    const asked = calls[method]!(new DeadlineStore(own, TIMEOUT_MS, MemoryStore)).catch(() => undefined);
+    expect(deadlines.mock.calls.filter(([, ms]) => ms === TIMEOUT_MS)).toEqual([]);
+    await asked;
+    await own.close();
   });
 });
