@@ -127,6 +127,54 @@ describe('block, unblock and reset', () => {
     }
   });
 
+  it('say where a limit is counted, if not in the place that they look at', async () => {
+    await redis.set(`${prefix}:{a@b.c}:POST /login:signin:sw`, '1');
+    await redis.set(`${prefix}:{ip:203.0.113.7}:@module:hourly:sw`, '1');
+    await app.service.for('api').consume(KEY);
+    const explain = ['explain', '--key', 'a@b.c', ...place];
+    for (const command of [
+      ['block', 'signin', 'a@b.c', ...place],
+      [...explain, '--name', 'signin'],
+    ]) {
+      expect(await refused(...command, '--limit', 'sliding-window:5/1m')).toContain(
+        "instances count 'signin' on POST /login, with counters of that route or class. To explain it, use '--module', " +
+          "'--controller' and '--handler'",
+      );
+    }
+    expect(await refused(...explain, '--name', 'hourly', '--limit', 'sliding-window:100/1h')).toContain(
+      "instances count 'hourly' by the module's 'limits'. Add '--everywhere'",
+    );
+    expect(await refused(...explain, '--name', 'api', '--everywhere', ...ofApi)).toContain(
+      "instances count 'api' by 'define'. Leave out '--everywhere'",
+    );
+    expect(await refused(...explain, '--name', 'api', '--limit', 'gcra:10/1h')).toContain(
+      "instances count 'api' by fixed-window, not by gcra",
+    );
+  });
+
+  it('say on which route of an app a limit is declared', async () => {
+    const onRoute = "limit 'gcra:3/1s:user' is declared on OrdersController.list";
+    const key = ['--key', 'eva', '--module', SHOP];
+    expect(await runBuilt(['explain', '--name', 'gcra:3/1s:user', ...key])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining(
+        `${onRoute}: use '--controller OrdersController --handler list' in place of '--name'`,
+      ),
+    });
+    Object.assign(process.env, { SHOP_REDIS: url, SHOP_PREFIX: prefix });
+    try {
+      expect(await runBuilt(['reset', 'gcra:3/1s:user', 'eva', '--module', SHOP])).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining(
+          `${onRoute}, and only limits of 'define', 'forFeature' and 'limits' can be changed`,
+        ),
+      });
+    } finally {
+      delete process.env['SHOP_REDIS'];
+      delete process.env['SHOP_PREFIX'];
+    }
+  });
+
   it('refuse what would change nothing', async () => {
     await app.service.for('api').consume(KEY);
     expect(await refused('block', 'apii', KEY, ...ofApi, ...place)).toContain(

@@ -10,6 +10,10 @@ import { connect } from '../../storage/redis/client.js';
 import type { Connection } from '../../storage/redis/connection.js';
 import { addressesOf, connectionReason, lastErrorOf } from '../../storage/redis/errors.js';
 import { InputError } from '../command.js';
+import { declaredRules } from '../../app/rules/declared-limits.js';
+import type { HandlerClasses } from '../../app/rules/handler-classes.js';
+import type { LimitRegistry } from '../../app/rules/limit-registry.js';
+import type { RouteRulesRegistry } from '../../app/rules/route-rules-registry.js';
 import type { LimiterService } from '../../nest/limiter.service.js';
 import type { ModulePlace, Place, RedisPlace } from './place.js';
 import { appRedis, type AppRedis, NO_REGIONS, readRole, type RegionRole } from './app-redis.js';
@@ -61,6 +65,21 @@ export interface StartedApp {
   provided<T>(name: string): T | undefined;
   close(): Promise<void>;
 }
+
+/** The class or method with a limit of this name, such as `OrdersController.create`, if the app declares one on a route. */
+export function routeOf(app: StartedApp, name: string): string | undefined {
+  const [registry, routes, classes] = [
+    app.provided<LimitRegistry>('LimitRegistry'),
+    app.provided<RouteRulesRegistry>('RouteRulesRegistry'),
+    app.provided<HandlerClasses>('HandlerClasses'),
+  ];
+  if (registry === undefined || routes === undefined || classes === undefined) return undefined;
+  const [, place] = [...declaredRules(registry, routes, classes)].find(([rule]) => rule.name === name) ?? [];
+  return place?.startsWith(ON_ROUTE) === true ? place.slice(ON_ROUTE.length) : undefined;
+}
+
+/** The start of the place of a limit on a class or method. */
+const ON_ROUTE = '@RateLimit on ';
 
 /** Starts the app of a place. With `changes`, it notifies all instances of changed counters, since they may remember rejections. */
 export function startApp(place: Place, { changes }: { changes: boolean }): Promise<StartedApp> {

@@ -1,8 +1,10 @@
 import { algorithms } from '../../engine/algorithms/index.js';
 import { cliMessages } from '../../engine/errors/messages/cli.js';
 import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
+import type { ExplainedLimit } from '../../nest/explain/explanation.js';
 import { overridesKey, regionKeys } from '../../storage/stores/redis/keys.js';
 import { InputError } from '../command.js';
+import { ROUTE_OF_CLASS } from '../../app/rules/route-rules.js';
 import type { Places } from './started-app.js';
 import { anyKey, type AppRedis, escaped, isWithoutHome, listeners, MOST_KEYS } from './app-redis.js';
 
@@ -11,6 +13,8 @@ const MOST_FOR_NAMES = 50_000;
 
 /** The part of a counter's key after the identity: `namespace:name:code`, and the suffix for its other data. */
 const BEHIND_IDENTITY = /\}:(.*)$/s;
+/** The characters that a namespace contains as escapes. */
+const ESCAPED = /%(?:25|3A|0D|0A)/g;
 const CODES = new Map(algorithms.names.map((name) => [algorithms.get(name)!.code, name]));
 
 /** The code of the counters that a region has for limits across regions. */
@@ -40,10 +44,41 @@ export async function assertUsedName(places: Places, name: string): Promise<void
  * it with another algorithm, whose counters have other keys.
  */
 export async function assertUsed(places: Places, limit: CompiledLimit): Promise<void> {
-  const { own, home } = places;
-  const isOfWorld = countsOverRegions(limit);
-  const codes = await codesOf(isOfWorld ? atHomeOf(home!) : own, limit);
+  const codes = await codesOfLimit(places, limit);
   if (!codes.has(limit.algorithm.code)) await refuseLimit(places, limit, codes);
+}
+
+/**
+ * Throws for a limit without counters on Redis if instances count its name by another algorithm or in another place: an explanation would
+ * show a counter that nobody uses.
+ */
+export async function assertNotElsewhere(places: Places, limit: CompiledLimit): Promise<void> {
+  let codes: ReadonlySet<string>;
+  let names: ReadonlyMap<string, ReadonlySet<string>>;
+  try {
+    codes = await codesOfLimit(places, limit, MOST_FOR_NAMES);
+    if (codes.has(limit.algorithm.code)) return;
+    names = await namesOn(places);
+  } catch {
+    // A user of Redis who may not search its keys still gets the explanation.
+    return;
+  }
+  refuseOtherCodes(limit, codes);
+  refuseElsewhere(limit.name, names);
+}
+
+function codesOfLimit({ own, home }: Places, limit: CompiledLimit, most?: number): Promise<ReadonlySet<string>> {
+  return codesOf(countsOverRegions(limit) ? atHomeOf(home!) : own, limit, most);
+}
+
+/** Returns true if a key has any state. */
+export function isTouched({
+  quota,
+  state,
+}: Pick<ExplainedLimit, 'quota'> & { readonly state?: ExplainedLimit['state'] | undefined }): boolean {
+  if (state === undefined) return false;
+  const { remaining, resetAfterMs, blockedForMs = 0, offences = 0 } = state;
+  return remaining < quota || resetAfterMs > 0 || blockedForMs > 0 || offences > 0;
 }
 
 /** The same for a change of the limit's rate or mode. The home keeps these for all limits. */
@@ -99,12 +134,16 @@ function countersOf({ own, home }: Places): readonly AppRedis[] {
 }
 
 /** The codes of a limit's counters, until one of its own algorithm or of a region is found. */
-async function codesOf({ redis, prefix }: AppRedis, limit: CompiledLimit): Promise<ReadonlySet<string>> {
+async function codesOf(
+  { redis, prefix }: AppRedis,
+  limit: CompiledLimit,
+  most = MOST_KEYS,
+): Promise<ReadonlySet<string>> {
   const { recordId } = limit;
   const own = limit.algorithm.code;
   const codes = new Set<string>();
   const begin = `${recordId}:`;
-  await anyKey(redis, `${escaped(prefix)}:{*}:${escaped(recordId)}:*`, MOST_KEYS, (key) => {
+  await anyKey(redis, `${escaped(prefix)}:{*}:${escaped(recordId)}:*`, most, (key) => {
     const [, id = ''] = BEHIND_IDENTITY.exec(key) ?? [];
     const code = id.startsWith(begin) ? id.slice(begin.length, begin.length + own.length) : undefined;
     if (code !== undefined) codes.add(code);
@@ -114,24 +153,42 @@ async function codesOf({ redis, prefix }: AppRedis, limit: CompiledLimit): Promi
 }
 
 async function refuseLimit(places: Places, limit: CompiledLimit, codes: ReadonlySet<string>) {
-  const { name, algorithm } = limit;
+  refuseOtherCodes(limit, codes);
+  await refuseName(places, limit.name, countsOverRegions(limit));
+}
+
+function refuseOtherCodes({ name, algorithm }: CompiledLimit, codes: ReadonlySet<string>): void {
   const others = [...codes].map((code) => CODES.get(code) ?? `an option that gives keys the code '${code}'`);
   if (others.length > 0) throw new InputError(cliMessages.countedByOther(name, algorithm.name, others));
-  await refuseName(places, name, countsOverRegions(limit));
 }
 
 async function refuseName(places: Places, name: string, isOfWorld = false): Promise<never> {
   const { role, own } = places;
   if (role.isHome && !role.isRegion && !isOfWorld) throw new InputError(cliMessages.unusedAtHome(name));
-  const names = new Set<string>();
+  const names = await namesOn(places);
+  refuseElsewhere(name, names);
+  throw new InputError(cliMessages.unusedName(name, own.prefix, [...names.keys()].toSorted()));
+}
+
+/** Throws for a name that only limits in other places have. */
+function refuseElsewhere(name: string, names: ReadonlyMap<string, ReadonlySet<string>>): void {
+  const namespaces = names.get(name);
+  if (namespaces !== undefined) throw new InputError(cliMessages.countedElsewhere(name, [...namespaces].toSorted()));
+}
+
+/** The names of the limits with counters, each with the namespaces that it has. */
+async function namesOn(places: Places): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
+  const names = new Map<string, Set<string>>();
   for (const { redis, prefix } of countersOf(places)) {
     await anyKey(redis, `${escaped(prefix)}:{*}:*`, MOST_FOR_NAMES, (key) => {
       const found = nameIn(key);
-      if (found !== undefined) names.add(found);
+      if (found === undefined) return false;
+      const { name, namespace } = found;
+      names.set(name, (names.get(name) ?? new Set()).add(namespace));
       return false;
     });
   }
-  throw new InputError(cliMessages.unusedName(name, own.prefix, [...names].toSorted()));
+  return names;
 }
 
 /** Throws for a prefix that no instance uses: none listens for changes, and Redis has no key with it. */
@@ -144,8 +201,9 @@ export async function assertUsedPrefix(places: Places): Promise<void> {
   throw new InputError(cliMessages.unusedPrefix(prefix));
 }
 
-function nameIn(key: string): string | undefined {
+function nameIn(key: string): { readonly name: string; readonly namespace: string } | undefined {
   const [, id = ''] = BEHIND_IDENTITY.exec(key) ?? [];
-  const [, name, code = ''] = /^[^:]*:(.+?):([a-z]{2})(?:[./:].*)?$/s.exec(id) ?? [];
-  return CODES.has(code) ? name : undefined;
+  const [, namespace, name, code = ''] = /^([^:]*):(.+?):([a-z]{2})(?:[./:].*)?$/s.exec(id) ?? [];
+  if (name === undefined || !CODES.has(code)) return undefined;
+  return { name, namespace: namespace!.replaceAll(ESCAPED, decodeURIComponent).replace(ROUTE_OF_CLASS, '') };
 }

@@ -1,13 +1,14 @@
 import { cliMessages } from '../../engine/errors/messages/cli.js';
+import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
 import type { Explanation } from '../../nest/explain/explanation.js';
 import { formatExplanation } from '../../nest/explain/format.js';
 import { type Command, type ReadArguments, refuseOptions, UsageError } from '../command.js';
 import { printableJson } from '../../engine/util/printable.js';
 import type { LimitRegistry } from '../../app/rules/limit-registry.js';
-import { placesOf, startApp, type StartedApp, whyNotConnected } from '../app/started-app.js';
+import { placesOf, routeOf, startApp, type StartedApp, whyNotConnected } from '../app/started-app.js';
 import { LIMIT_HELP, type Place, PLACE_OPTIONS, readPlace } from '../app/place.js';
 import { isWithoutHome } from '../app/app-redis.js';
-import { assertCountsHere, assertHasHome } from '../app/used-names.js';
+import { assertCountsHere, assertHasHome, assertNotElsewhere, isTouched } from '../app/used-names.js';
 import { redisMessages } from '../../engine/errors/messages/redis.js';
 import { addressesOf } from '../../storage/redis/errors.js';
 import { withoutSecrets } from '../../engine/errors/reasons.js';
@@ -83,10 +84,15 @@ that its modules do at start-up, and closes it again.`,
 
 async function explained(app: StartedApp, place: Place, question: CommandQuestion): Promise<Explanation> {
   try {
-    if ('file' in place) return await app.service.explain(question);
+    if ('file' in place) {
+      if ('limit' in question && namedIn(app, question.limit) === undefined) {
+        const route = routeOf(app, question.limit);
+        if (route !== undefined) throw new UsageError(cliMessages.explainsRoute(question.limit, route));
+      }
+      return await app.service.explain(question);
+    }
     const places = placesOf(app);
-    const named = app.provided<LimitRegistry>('LimitRegistry')?.named ?? [];
-    const limit = named.find(({ rule }) => 'limit' in question && rule.name === question.limit)?.limit;
+    const limit = 'limit' in question ? namedIn(app, question.limit) : undefined;
     if (limit !== undefined) assertHasHome(places, limit);
     const explanation = await app.service.explain(question);
     if (explanation.unread !== undefined) {
@@ -97,6 +103,7 @@ async function explained(app: StartedApp, place: Place, question: CommandQuestio
         : { ...explanation, unread: redisMessages.unreachable(addressesOf(redis.client), reason) };
     }
     if (limit !== undefined) await assertCountsHere(places, limit);
+    if (limit !== undefined && !explanation.limits.some(isTouched)) await assertNotElsewhere(places, limit);
     return isWithoutHome(places.role, places.home) ? withoutChanges(explanation) : explanation;
   } catch (error) {
     // The app may have the class from another copy of the package.
@@ -105,6 +112,11 @@ async function explained(app: StartedApp, place: Place, question: CommandQuestio
   } finally {
     await app.close();
   }
+}
+
+/** The limit of an app that has this name; `undefined` if it is on a route, or there is none. */
+function namedIn(app: StartedApp, name: string): CompiledLimit | undefined {
+  return app.provided<LimitRegistry>('LimitRegistry')?.named.find(({ rule }) => rule.name === name)?.limit;
 }
 
 /** An explanation of counters alone, since the rate and mode may be changed, or a list may decide. */

@@ -9,7 +9,7 @@ import type { LimitRegistry } from '../../app/rules/limit-registry.js';
 import { keysOfShown } from '../../app/rules/ancestors.js';
 import type { Rule } from '../../app/rules/rule.js';
 import { columns, printableJson, printableLines, showMs } from '../../engine/util/printable.js';
-import { placesOf, redisOf, type StartedApp } from '../app/started-app.js';
+import { placesOf, redisOf, routeOf, type StartedApp } from '../app/started-app.js';
 import {
   argumentsOf,
   asPublished,
@@ -21,7 +21,7 @@ import {
 } from '../app/operation.js';
 import { type Place, readPlace } from '../app/place.js';
 import { isWithoutHome } from '../app/app-redis.js';
-import { assertCountsHere, assertHasHome, assertUsed } from '../app/used-names.js';
+import { assertCountsHere, assertHasHome, assertUsed, isTouched } from '../app/used-names.js';
 import { hashedHeader } from '../../app/key-resolvers/header.js';
 import { type Command, type CommandOptions, InputError, type ReadArguments, UsageError } from '../command.js';
 
@@ -144,6 +144,8 @@ async function changeKey(app: StartedApp, settings: KeySettings): Promise<KeyRep
   const { action, place, limit, key: shown, time, force } = settings;
   const { service } = app;
   const rule = app.provided<LimitRegistry>('LimitRegistry')?.named.find((each) => each.rule.name === limit)?.rule;
+  const route = rule === undefined ? routeOf(app, limit) : undefined;
+  if (route !== undefined) throw new UsageError(cliMessages.changesOnRoute(limit, route));
   // For an unknown name, the explanation has a message.
   const path = rule === undefined ? { key: shown, options: {} } : keysOfShown(rule, shown);
   if (path === undefined) throw new UsageError(cliMessages.wrongPath(limit, shown));
@@ -187,13 +189,6 @@ async function blockedWithPart(app: StartedApp, rule: Rule, part: string): Promi
     }),
   );
   return keys.filter((_, index) => blocked[index]);
-}
-
-/** Returns true if a key has any state. */
-function isTouched({ quota, state }: KeyState): boolean {
-  if (state === undefined) return false;
-  const { remaining, resetAfterMs, blockedForMs = 0, offences = 0 } = state;
-  return remaining < quota || resetAfterMs > 0 || blockedForMs > 0 || offences > 0;
 }
 
 function stateOf(

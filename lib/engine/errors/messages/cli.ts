@@ -1,8 +1,12 @@
 import { counted, didYouMean, listOf, missingInput, nearest, show, unknownName, wrongInput } from '../wording.js';
+import { MODULE_NAMESPACE } from '../../limits/limit-settings.js';
 import { nearDuration, optionMessages } from './options.js';
 
 /** The maximum number of names to list. */
 const MOST_NAMES = 20;
+
+/** The maximum number of routes to list. */
+const MOST_ROUTES = 5;
 
 /** The maximum number of options in a message. */
 const MOST_OPTIONS = 12;
@@ -45,6 +49,25 @@ export const cliMessages = {
     `unexpected argument ${show(received)}: expected ${expected.length === 0 ? 'only options' : `no more than ${listOf(expected, 'and')}`}`,
   countedByOther: (name: string, algo: string, others: readonly string[]) =>
     `instances count ${show(name)} by ${listOf(others, 'and')}, not by ${algo}, so this would change nothing. Set '--limit' as the app defines it`,
+  /** `namespaces` are those of the counters: empty for `define`, `@module` for the module's limits, otherwise a class or route. */
+  countedElsewhere: (name: string, namespaces: readonly string[]) => {
+    const counted = `instances count ${show(name)} `;
+    if (namespaces.includes('')) return `${counted}by 'define'. Leave out '--everywhere'`;
+    if (namespaces.some((each) => each.startsWith(MODULE_NAMESPACE)))
+      return `${counted}by the module's 'limits'. Add '--everywhere'`;
+    return (
+      `${counted}on ${listOf(namespaces.slice(0, MOST_ROUTES), 'and')}, with counters of that route or class. To explain it, use ` +
+      "'--module', '--controller' and '--handler'. To change it by its name, move it to 'define' and use its name in @RateLimit"
+    );
+  },
+  /** `route`: a method, such as `OrdersController.create`, or a class. */
+  explainsRoute: (name: string, route: string) => {
+    const [controller, handler = '<method>'] = route.split('.');
+    return `limit ${show(name)} is declared on ${route}: use '--controller ${controller} --handler ${handler}' in place of '--name'`;
+  },
+  changesOnRoute: (name: string, route: string) =>
+    `limit ${show(name)} is declared on ${route}, and only limits of 'define', 'forFeature' and 'limits' can be changed by name. ` +
+    "Move it to 'define' and use its name in @RateLimit",
   unusedName: (name: string, prefix: string, known: readonly string[]) =>
     `Redis has no counter of a limit ${show(name)} under the prefix ${show(prefix)}, so this might change nothing` +
     (didYouMean(name, known) ||
