@@ -111,13 +111,23 @@ describe('an option that a limit does not have', () => {
     ],
     [
       'unknown names for both',
-      { algo: 'fixed-window', requests: 10, per: '1m' },
-      "limits[0]: unknown option 'requests'; 'fixed-window' needs 'rate' and 'interval'",
+      { algo: 'fixed-window', amount: 10, per: '1m' },
+      "limits[0]: unknown option 'amount'; 'fixed-window' needs 'rate' and 'interval'",
     ],
     [
       'the option of another algorithm',
       { algo: 'fixed-window', max: 10, interval: '1m' },
       "limits[0]: option 'max' is not an option of 'fixed-window': it belongs to adaptive; 'fixed-window' needs 'rate'",
+    ],
+    [
+      'the name of another package',
+      { algo: 'gcra', rate: 1, interval: '1s', keyGenerator: 1 },
+      "limits[0]: unknown option 'keyGenerator', which is 'key' here",
+    ],
+    [
+      'rates of plans',
+      { algo: 'gcra', rate: { free: 1, pro: 9 }, interval: '1s' },
+      'limits[0].rate: expected a whole number >= 1, received { free: 1, pro: 9 }; for a rate that depends on the request, pass a function that returns it',
     ],
   ])('leads to those that it needs and lacks: %s', async (_, limit, message) => {
     await expect(startUp(options({ limits: [limit] }))).rejects.toThrow(new RateLimitConfigError(message));

@@ -3,7 +3,7 @@ import { Logger } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import { Redis } from 'ioredis';
 import { createClient } from 'redis';
-import { RateLimitModule, type RateLimitModuleOptions } from '../../../lib/index.js';
+import { LimiterService, RateLimitModule, type RateLimitModuleOptions } from '../../../lib/index.js';
 import { startRedis, type RedisServer } from '../../support/redis/redis-servers.js';
 
 let server: RedisServer;
@@ -70,6 +70,21 @@ describe('the log of a connection that is not usable names the option, the serve
       "the store failed, so each limit follows its 'onStoreError': connect ECONNREFUSED 127.0.0.1:1; option 'redis' points to " +
         '127.0.0.1:1, where nothing listens. Start Redis there, or use another host and port',
     );
+  });
+
+  it('for a server that stops while the app runs', async () => {
+    const stopping = await startRedis();
+    const module = RateLimitModule.forRoot({
+      redis: stopping.url,
+      define: { api: { algo: 'gcra', rate: 1, interval: '1s' } },
+    });
+    const app = await Test.createTestingModule({ imports: [module] }).compile();
+    await app.init();
+    await stopping.stop();
+    const limiter = app.get(LimiterService).for('api');
+    while (logged.length === 0) await limiter.consume('a');
+    expect(logged[0]).toContain(`; option 'redis' points to ${stopping.host}:${stopping.port}, `);
+    await app.close();
   });
 
   it('for TLS that the server does not speak', async () => {

@@ -13,6 +13,12 @@ export function nearDuration(received: unknown, expected: string): string {
   return isDuration(expected) ? durationHint(received) : '';
 }
 
+/** The suggestion after an object of rates, such as those of plans. */
+function byRequest(place: string, received: unknown): string {
+  const isRates = /\.rate$/.test(place) && typeof received === 'object' && received !== null;
+  return isRates ? '; for a rate that depends on the request, pass a function that returns it' : '';
+}
+
 /** The code of an error about a value. */
 export function codeOfWrong(expected: string): RateLimitErrorCode {
   return isDuration(expected) ? 'SLUICE_INVALID_DURATION' : 'SLUICE_INVALID_OPTION';
@@ -24,6 +30,20 @@ const isDuration = (expected: string) => /duration/.test(expected);
 const OF_OTHERS: Readonly<Record<string, readonly string[]>> = {
   '@nestjs/throttler': ['throttlers', 'blockDuration', 'skipIf', 'ignoreUserAgents', 'getTracker', 'generateKey'],
   'rate-limiter-flexible': ['points', 'duration', 'storeClient', 'inMemoryBlockOnConsumed'],
+};
+
+/** What options of other packages are called here. */
+const MEANT: Readonly<Record<string, string>> = {
+  points: 'rate',
+  requests: 'rate',
+  duration: 'interval',
+  windowMs: 'interval',
+  keyGenerator: 'key',
+  getTracker: 'key',
+  generateKey: 'key',
+  skipIf: 'skip',
+  blockDuration: 'blockFor',
+  statusCode: 'status',
 };
 
 /** The suggestion after an option of another package: how to migrate the app. */
@@ -59,10 +79,12 @@ export const optionMessages = {
   /** A message, with a hint on migrating the app if the value looks like options of another package. */
   hinted: (message: string, received: unknown) => message + likeOther(received),
   wrong: (place: string, received: unknown, expected: string) =>
-    wrongInput(place, expected, received) + nearDuration(received, expected),
+    wrongInput(place, expected, received) + nearDuration(received, expected) + byRequest(place, received),
   missing: (place: string, expected: string) => missingInput(place, expected),
   unknown: (name: string, known: readonly string[], lacking = '') => {
     const bare = unknownName('option', name, []);
+    const meant = Object.hasOwn(MEANT, name) ? MEANT[name]! : '';
+    if (known.includes(meant)) return `${bare}, which is '${meant}' here${ofOther(name)}`;
     const message = unknownName('option', name, known) + ofOther(name);
     return message === bare ? message + lacking : message;
   },

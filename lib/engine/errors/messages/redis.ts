@@ -25,6 +25,7 @@ const ADVICE: readonly (readonly [error: RegExp, advice: string])[] = [
     /no answer to the TLS handshake/,
     'which probably does not use TLS. Write redis:// instead of rediss://, or enable TLS there',
   ],
+  [/is not connected \(status '(?:re)?connect(?:ing)?'\)$/, 'and the connection is retried until Redis answers'],
   [/All sentinels are unreachable/, "none of which answers. Set 'sentinels' to the hosts and ports of running ones"],
   [
     /Failed to refresh slots cache|root nodes/i,
