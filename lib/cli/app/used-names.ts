@@ -60,7 +60,7 @@ export async function assertNotElsewhere(places: Places, limit: CompiledLimit): 
     if (codes.has(limit.algorithm.code)) return;
     names = await namesOn(places);
   } catch {
-    // A user of Redis who may not search its keys still gets the explanation.
+    // A Redis user that may not search keys still gets the explanation.
     return;
   }
   refuseOtherCodes(limit, codes);
