@@ -15,7 +15,7 @@ export function nearDuration(received: unknown, expected: string): string {
 
 /** The suggestion after an object of rates, such as those of plans. */
 function byRequest(place: string, received: unknown): string {
-  const isRates = /\.rate$/.test(place) && typeof received === 'object' && received !== null;
+  const isRates = place.endsWith('.rate') && typeof received === 'object' && received !== null;
   return isRates ? '; for a rate that depends on the request, pass a function that returns it' : '';
 }
 
