@@ -25,13 +25,16 @@ const ADVICE: readonly (readonly [error: RegExp, advice: string])[] = [
     /no answer to the TLS handshake/,
     'which probably does not use TLS. Write redis:// instead of rediss://, or enable TLS there',
   ],
-  [/is not connected \(status '(?:re)?connect(?:ing)?'\)$/, 'and the connection is retried until Redis answers'],
   [/All sentinels are unreachable/, "none of which answers. Set 'sentinels' to the hosts and ports of running ones"],
   [
     /Failed to refresh slots cache|root nodes/i,
     "none of which answers as a node of a Cluster. Set 'nodes' to running ones, and user and password in 'redisOptions'",
   ],
 ];
+
+/** The errors of a connection that breaks while the app runs. */
+const BROKEN =
+  /is not connected \(status '(?:close|connect|connecting|reconnecting)'\)|Connection is closed|ECONNRESET|EPIPE/;
 
 function adviceOn(reason: string): string | undefined {
   return ADVICE.find(([error]) => error.test(reason))?.[1];
@@ -48,7 +51,8 @@ export const redisMessages = {
     (refused === undefined ? show(received) : `${refused.is} (${refused.hint})`),
   /** `reason` with the server that the option `redis` points to (without a password), and advice if there is any. */
   withAdvice: (reason: string, server: string | undefined) => {
-    const advice = adviceOn(reason);
+    const retried = BROKEN.test(reason) ? 'and the connection is retried until Redis answers' : undefined;
+    const advice = adviceOn(reason) ?? retried;
     return advice === undefined || server === undefined
       ? reason
       : `${reason.replace(/\.$/, '')}; option 'redis' points to ${server}, ${advice}`;
