@@ -4,7 +4,7 @@ import type { Overrides } from '../app/overrides/overrides.js';
 import { declaredRules } from '../app/rules/declared-limits.js';
 import type { HandlerClasses } from '../app/rules/handler-classes.js';
 import type { LimitRegistry } from '../app/rules/limit-registry.js';
-import { ROUTE_OF_CLASS } from '../app/rules/route-rules.js';
+import { ROUTE_OF_CLASS } from '../engine/limits/limit-settings.js';
 import type { RouteRulesRegistry } from '../app/rules/route-rules-registry.js';
 import type { Rule } from '../app/rules/rule.js';
 import { asksForAnchor, readAnchor } from '../engine/algorithms/anchor.js';

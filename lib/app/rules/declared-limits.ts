@@ -52,6 +52,14 @@ export class DeclaredLimits {
     return limit?.id === id ? limit : undefined;
   };
 
+  /** The place of the first limit with this name: `''` for those of `define` and the module, otherwise the class or route. */
+  placeOf(name: string): string | undefined {
+    for (const [rule, place] of declaredRules(this.registry, this.routes, this.classes)) {
+      if (rule.name === name) return place;
+    }
+    return undefined;
+  }
+
   private ruleOf(record: string): Rule | undefined {
     const known = this.rules.get(record);
     if (known !== undefined || performance.now() - this.readAt < FRESH_MS) return known;

@@ -3,6 +3,7 @@ import { declaredOn, lineageOf } from './declared-metadata.js';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { withinMessages } from '../../engine/errors/messages/calls.js';
+import { ROUTE_OF_CLASS } from '../../engine/limits/limit-settings.js';
 import { isFixed, type LimitSpec } from '../config/limits-by-request.js';
 import { overloadStatus } from '../http/refusal-answer.js';
 import { bindsOtherGuard, GuardCheck } from './guard-check.js';
@@ -10,7 +11,7 @@ import { type Handler, HandlerClasses, isDeclaration, type PlacedSpec } from './
 import { type LimitSource, LimitSources } from './by-request/limit-sources.js';
 import type { Declaration } from './declaration.js';
 import { LimitRegistry, placeInModule } from './limit-registry.js';
-import { type DeclarationSite, isSource, ROUTE_OF_CLASS, RouteRule, RouteRules } from './route-rules.js';
+import { type DeclarationSite, isSource, RouteRule, RouteRules } from './route-rules.js';
 import { isHttpRoute } from './route-names.js';
 import { RoutePaths } from './route-paths.js';
 import { Rule } from './rule.js';

@@ -208,9 +208,6 @@ export function isSource(spec: Rule | RuleSource): spec is RuleSource {
   return 'ask' in spec;
 }
 
-/** Separates the namespace of a class from that of one of its routes. */
-export const ROUTE_OF_CLASS = '@route ';
-
 /** A route's own version of a rule that applies to all routes, or to all routes of a class. It follows changes of the rate. */
 export class RouteRule extends Rule {
   private source: CompiledLimit;

@@ -10,10 +10,7 @@ import { connect } from '../../storage/redis/client.js';
 import type { Connection } from '../../storage/redis/connection.js';
 import { addressesOf, connectionReason, lastErrorOf } from '../../storage/redis/errors.js';
 import { InputError } from '../command.js';
-import { declaredRules } from '../../app/rules/declared-limits.js';
-import type { HandlerClasses } from '../../app/rules/handler-classes.js';
-import type { LimitRegistry } from '../../app/rules/limit-registry.js';
-import type { RouteRulesRegistry } from '../../app/rules/route-rules-registry.js';
+import type { DeclaredLimits } from '../../app/rules/declared-limits.js';
 import type { LimiterService } from '../../nest/limiter.service.js';
 import type { ModulePlace, Place, RedisPlace } from './place.js';
 import { appRedis, type AppRedis, NO_REGIONS, readRole, type RegionRole } from './app-redis.js';
@@ -68,13 +65,7 @@ export interface StartedApp {
 
 /** The class or method with a limit of this name, such as `OrdersController.create`, if the app declares one on a route. */
 export function routeOf(app: StartedApp, name: string): string | undefined {
-  const [registry, routes, classes] = [
-    app.provided<LimitRegistry>('LimitRegistry'),
-    app.provided<RouteRulesRegistry>('RouteRulesRegistry'),
-    app.provided<HandlerClasses>('HandlerClasses'),
-  ];
-  if (registry === undefined || routes === undefined || classes === undefined) return undefined;
-  const [, place] = [...declaredRules(registry, routes, classes)].find(([rule]) => rule.name === name) ?? [];
+  const place = app.provided<DeclaredLimits>('DeclaredLimits')?.placeOf?.(name);
   return place?.startsWith(ON_ROUTE) === true ? place.slice(ON_ROUTE.length) : undefined;
 }
 

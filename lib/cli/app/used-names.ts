@@ -1,10 +1,10 @@
 import { algorithms } from '../../engine/algorithms/index.js';
 import { cliMessages } from '../../engine/errors/messages/cli.js';
+import { ROUTE_OF_CLASS } from '../../engine/limits/limit-settings.js';
 import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
 import type { ExplainedLimit } from '../../nest/explain/explanation.js';
 import { overridesKey, regionKeys } from '../../storage/stores/redis/keys.js';
 import { InputError } from '../command.js';
-import { ROUTE_OF_CLASS } from '../../app/rules/route-rules.js';
 import type { Places } from './started-app.js';
 import { anyKey, type AppRedis, escaped, isWithoutHome, listeners, MOST_KEYS } from './app-redis.js';
 
@@ -205,5 +205,5 @@ function nameIn(key: string): { readonly name: string; readonly namespace: strin
   const [, id = ''] = BEHIND_IDENTITY.exec(key) ?? [];
   const [, namespace, name, code = ''] = /^([^:]*):(.+?):([a-z]{2})(?:[./:].*)?$/s.exec(id) ?? [];
   if (name === undefined || !CODES.has(code)) return undefined;
-  return { name, namespace: namespace!.replaceAll(ESCAPED, decodeURIComponent).replace(ROUTE_OF_CLASS, '') };
+  return { name, namespace: namespace!.replaceAll(ESCAPED, decodeURIComponent).split(ROUTE_OF_CLASS).at(-1)! };
 }

@@ -43,6 +43,9 @@ export interface Escalation {
 /** The namespace of the limits that apply to every route. No class has this name. */
 export const MODULE_NAMESPACE = '@module';
 
+/** Separates the namespace of a class from that of one of its routes. */
+export const ROUTE_OF_CLASS = '@route ';
+
 /** The place of a limit's declaration, which contains everything in which limits with equal settings differ. */
 export interface LimitPlace {
   /** The place in the user's code, for messages. */
