@@ -78,7 +78,7 @@ export class ConsolePage {
     await this.page.getByRole('textbox', { name: 'Identity' }).fill(identity);
     const found = this.page.getByRole('heading', { name: identity, exact: true });
     // Specs look up more than the console allows one client: the more limits there are, the fewer times.
-    const tooMany = this.page.getByText(/^too many requests/i);
+    const tooMany = this.page.getByText(/^too many console requests/);
     for (;;) {
       await this.page.getByRole('button', { name: 'Look up' }).click();
       await found.or(tooMany).first().waitFor();
