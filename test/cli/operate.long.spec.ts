@@ -131,25 +131,29 @@ describe('block, unblock and reset', () => {
     await redis.set(`${prefix}:{a@b.c}:POST /login:signin:sw`, '1');
     await redis.set(`${prefix}:{ip:203.0.113.7}:@module:hourly:sw`, '1');
     await app.service.for('api').consume(KEY);
-    const explain = ['explain', '--key', 'a@b.c', ...place];
-    for (const command of [
-      ['block', 'signin', 'a@b.c', ...place],
-      [...explain, '--name', 'signin'],
-    ]) {
-      expect(await refused(...command, '--limit', 'sliding-window:5/1m')).toContain(
-        "instances count 'signin' on POST /login, with counters of that route or class. To explain it, use '--module', " +
-          "'--controller' and '--handler'",
-      );
-    }
-    expect(await refused(...explain, '--name', 'hourly', '--limit', 'sliding-window:100/1h')).toContain(
-      "instances count 'hourly' by the module's 'limits'. Add '--everywhere'",
+    expect(await refused('block', 'signin', 'a@b.c', ...place, '--limit', 'sliding-window:5/1m')).toContain(
+      "instances count 'signin' on POST /login, with counters of that route or class, so this might change nothing. To change " +
+        "it by its name, move it to 'define' and use its name in @RateLimit. Use '--force' if you mean a limit",
     );
-    expect(await refused(...explain, '--name', 'api', '--everywhere', ...ofApi)).toContain(
-      "instances count 'api' by 'define'. Leave out '--everywhere'",
+    const noted = async (...args: string[]) => {
+      const { code, stdout, stderr } = await runHere(['explain', '--key', 'a@b.c', ...place, ...args]);
+      expect([code, stdout]).toEqual([0, expect.stringContaining(': allowed')]);
+      return stderr;
+    };
+    const none = 'note: no counter of this limit exists now, but instances count';
+    expect(await noted('--name', 'signin', '--limit', 'sliding-window:5/1m')).toBe(
+      `${none} 'signin' on POST /login, with counters of that route or class: to explain that one, use '--module' with ` +
+        "'--controller' and '--handler'\n",
     );
-    expect(await refused(...explain, '--name', 'api', '--limit', 'gcra:10/1h')).toContain(
-      "instances count 'api' by fixed-window, not by gcra",
+    expect(await noted('--name', 'hourly', '--limit', 'sliding-window:100/1h')).toBe(
+      `${none} 'hourly' by the module's 'limits' (with '--everywhere')\n`,
     );
+    expect(await noted('--name', 'api', '--everywhere', ...ofApi)).toBe(
+      `${none} 'api' by 'define' (without '--everywhere')\n`,
+    );
+    expect(await noted('--name', 'api', '--limit', 'gcra:10/1h')).toBe(`${none} 'api' by fixed-window, not by gcra\n`);
+    await redis.set(`${prefix}:{k}::tried:swc`, '1');
+    expect(await noted('--name', 'tried', '--limit', 'gcra:10/1h')).toBe('');
   });
 
   it('say on which route of an app a limit is declared', async () => {

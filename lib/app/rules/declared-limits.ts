@@ -52,12 +52,10 @@ export class DeclaredLimits {
     return limit?.id === id ? limit : undefined;
   };
 
-  /** The place of the first limit with this name: `''` for those of `define` and the module, otherwise the class or route. */
-  placeOf(name: string): string | undefined {
-    for (const [rule, place] of declaredRules(this.registry, this.routes, this.classes)) {
-      if (rule.name === name) return place;
-    }
-    return undefined;
+  /** The places of the limits with this name: `''` for those of `define` and the module, otherwise a class or route. */
+  placesOf(name: string): string[] {
+    const rules = [...declaredRules(this.registry, this.routes, this.classes)];
+    return rules.flatMap(([rule, place]) => (rule.name === name ? [place] : []));
   }
 
   private ruleOf(record: string): Rule | undefined {

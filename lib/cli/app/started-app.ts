@@ -63,10 +63,10 @@ export interface StartedApp {
   close(): Promise<void>;
 }
 
-/** The class or method with a limit of this name, such as `OrdersController.create`, if the app declares one on a route. */
-export function routeOf(app: StartedApp, name: string): string | undefined {
-  const place = app.provided<DeclaredLimits>('DeclaredLimits')?.placeOf?.(name);
-  return place?.startsWith(ON_ROUTE) === true ? place.slice(ON_ROUTE.length) : undefined;
+/** The classes and methods with a limit of this name, such as `OrdersController.create`. */
+export function routesOf(app: StartedApp, name: string): string[] {
+  const places = app.provided<DeclaredLimits>('DeclaredLimits')?.placesOf?.(name) ?? [];
+  return places.filter((place) => place.startsWith(ON_ROUTE)).map((place) => place.slice(ON_ROUTE.length));
 }
 
 /** The start of the place of a limit on a class or method. */

@@ -13,6 +13,8 @@ const MOST_FOR_NAMES = 50_000;
 
 /** The part of a counter's key after the identity: `namespace:name:code`, and the suffix for its other data. */
 const BEHIND_IDENTITY = /\}:(.*)$/s;
+/** A code, which a `c` follows for a candidate. */
+const CODE = /^[a-z]{2}(?=$|[./:])/;
 /** The characters that a namespace contains as escapes. */
 const ESCAPED = /%(?:25|3A|0D|0A)/g;
 const CODES = new Map(algorithms.names.map((name) => [algorithms.get(name)!.code, name]));
@@ -49,22 +51,20 @@ export async function assertUsed(places: Places, limit: CompiledLimit): Promise<
 }
 
 /**
- * Throws for a limit without counters on Redis if instances count its name by another algorithm or in another place: an explanation would
- * show a counter that nobody uses.
+ * A note on a limit without counters on Redis if instances count its name by another algorithm or in another place: its explanation may
+ * show a counter that nobody uses. `undefined` if there is nothing to note, or the Redis user may not search keys.
  */
-export async function assertNotElsewhere(places: Places, limit: CompiledLimit): Promise<void> {
-  let codes: ReadonlySet<string>;
-  let names: ReadonlyMap<string, ReadonlySet<string>>;
+export async function noteElsewhere(places: Places, limit: CompiledLimit): Promise<string | undefined> {
+  const { name, algorithm } = limit;
   try {
-    codes = await codesOfLimit(places, limit, MOST_FOR_NAMES);
-    if (codes.has(limit.algorithm.code)) return;
-    names = await namesOn(places);
+    const codes = await codesOfLimit(places, limit, MOST_FOR_NAMES);
+    if (codes.has(algorithm.code)) return undefined;
+    if (codes.size > 0) return cliMessages.noteOther(name, algorithm.name, algorithmsOf(codes));
+    const namespaces = (await namesOn(places)).get(name);
+    return namespaces && cliMessages.noteElsewhere(name, [...namespaces].toSorted());
   } catch {
-    // A Redis user that may not search keys still gets the explanation.
-    return;
+    return undefined;
   }
-  refuseOtherCodes(limit, codes);
-  refuseElsewhere(limit.name, names);
 }
 
 function codesOfLimit({ own, home }: Places, limit: CompiledLimit, most?: number): Promise<ReadonlySet<string>> {
@@ -145,7 +145,7 @@ async function codesOf(
   const begin = `${recordId}:`;
   await anyKey(redis, `${escaped(prefix)}:{*}:${escaped(recordId)}:*`, most, (key) => {
     const [, id = ''] = BEHIND_IDENTITY.exec(key) ?? [];
-    const code = id.startsWith(begin) ? id.slice(begin.length, begin.length + own.length) : undefined;
+    const [code] = (id.startsWith(begin) ? CODE.exec(id.slice(begin.length)) : null) ?? [];
     if (code !== undefined) codes.add(code);
     return code === own || code === OF_REGION;
   });
@@ -158,8 +158,11 @@ async function refuseLimit(places: Places, limit: CompiledLimit, codes: Readonly
 }
 
 function refuseOtherCodes({ name, algorithm }: CompiledLimit, codes: ReadonlySet<string>): void {
-  const others = [...codes].map((code) => CODES.get(code) ?? `an option that gives keys the code '${code}'`);
-  if (others.length > 0) throw new InputError(cliMessages.countedByOther(name, algorithm.name, others));
+  if (codes.size > 0) throw new InputError(cliMessages.countedByOther(name, algorithm.name, algorithmsOf(codes)));
+}
+
+function algorithmsOf(codes: ReadonlySet<string>): string[] {
+  return [...codes].map((code) => CODES.get(code) ?? `an option that gives keys the code '${code}'`);
 }
 
 async function refuseName(places: Places, name: string, isOfWorld = false): Promise<never> {

@@ -5,10 +5,10 @@ import { formatExplanation } from '../../nest/explain/format.js';
 import { type Command, type ReadArguments, refuseOptions, UsageError } from '../command.js';
 import { printableJson } from '../../engine/util/printable.js';
 import type { LimitRegistry } from '../../app/rules/limit-registry.js';
-import { placesOf, routeOf, startApp, type StartedApp, whyNotConnected } from '../app/started-app.js';
+import { placesOf, routesOf, startApp, type StartedApp, whyNotConnected } from '../app/started-app.js';
 import { LIMIT_HELP, type Place, PLACE_OPTIONS, readPlace } from '../app/place.js';
 import { isWithoutHome } from '../app/app-redis.js';
-import { assertCountsHere, assertHasHome, assertNotElsewhere, isTouched } from '../app/used-names.js';
+import { assertCountsHere, assertHasHome, isTouched, noteElsewhere } from '../app/used-names.js';
 import { redisMessages } from '../../engine/errors/messages/redis.js';
 import { addressesOf } from '../../storage/redis/errors.js';
 import { withoutSecrets } from '../../engine/errors/reasons.js';
@@ -73,21 +73,26 @@ that its modules do at start-up, and closes it again.`,
     json: { help: 'Prints JSON' },
   },
   exits: { 1: 'the app cannot be started, or Redis or the home cannot be read' },
-  async run(read, { stdout }) {
+  async run(read, { stdout, stderr }) {
     const { place, question, json } = readSettings(read, process.env);
     const app = await startApp(place, { changes: false });
-    const explanation = await explained(app, place, question);
+    const explanation = await explained(app, place, question, (text) => void stderr.write(`note: ${text}\n`));
     stdout.write(json ? `${printableJson(explanation)}\n` : formatExplanation(explanation));
     return explanation.unread === undefined ? 0 : UNREAD;
   },
 };
 
-async function explained(app: StartedApp, place: Place, question: CommandQuestion): Promise<Explanation> {
+async function explained(
+  app: StartedApp,
+  place: Place,
+  question: CommandQuestion,
+  note: (text: string) => void,
+): Promise<Explanation> {
   try {
     if ('file' in place) {
       if ('limit' in question && namedIn(app, question.limit) === undefined) {
-        const route = routeOf(app, question.limit);
-        if (route !== undefined) throw new UsageError(cliMessages.explainsRoute(question.limit, route));
+        const routes = routesOf(app, question.limit);
+        if (routes.length > 0) throw new UsageError(cliMessages.explainsRoute(question.limit, routes));
       }
       return await app.service.explain(question);
     }
@@ -103,7 +108,9 @@ async function explained(app: StartedApp, place: Place, question: CommandQuestio
         : { ...explanation, unread: redisMessages.unreachable(addressesOf(redis.client), reason) };
     }
     if (limit !== undefined) await assertCountsHere(places, limit);
-    if (limit !== undefined && !explanation.limits.some(isTouched)) await assertNotElsewhere(places, limit);
+    const isUnused = limit !== undefined && !explanation.limits.some(isTouched);
+    const news = isUnused ? await noteElsewhere(places, limit) : undefined;
+    if (news !== undefined) note(news);
     return isWithoutHome(places.role, places.home) ? withoutChanges(explanation) : explanation;
   } catch (error) {
     // The app may have the class from another copy of the package.

@@ -9,7 +9,7 @@ import type { LimitRegistry } from '../../app/rules/limit-registry.js';
 import { keysOfShown } from '../../app/rules/ancestors.js';
 import type { Rule } from '../../app/rules/rule.js';
 import { columns, printableJson, printableLines, showMs } from '../../engine/util/printable.js';
-import { placesOf, redisOf, routeOf, type StartedApp } from '../app/started-app.js';
+import { placesOf, redisOf, routesOf, type StartedApp } from '../app/started-app.js';
 import {
   argumentsOf,
   asPublished,
@@ -144,8 +144,8 @@ async function changeKey(app: StartedApp, settings: KeySettings): Promise<KeyRep
   const { action, place, limit, key: shown, time, force } = settings;
   const { service } = app;
   const rule = app.provided<LimitRegistry>('LimitRegistry')?.named.find((each) => each.rule.name === limit)?.rule;
-  const route = rule === undefined ? routeOf(app, limit) : undefined;
-  if (route !== undefined) throw new UsageError(cliMessages.changesOnRoute(limit, route));
+  const routes = rule === undefined ? routesOf(app, limit) : [];
+  if (routes.length > 0) throw new UsageError(cliMessages.changesOnRoute(limit, routes));
   // For an unknown name, the explanation has a message.
   const path = rule === undefined ? { key: shown, options: {} } : keysOfShown(rule, shown);
   if (path === undefined) throw new UsageError(cliMessages.wrongPath(limit, shown));

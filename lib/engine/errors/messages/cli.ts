@@ -16,6 +16,21 @@ function shortened(names: readonly string[]): string {
   return names.slice(0, MOST_NAMES).map(show).join(', ') + (more > 0 ? ` and ${more} more` : '');
 }
 
+function listed(routes: readonly string[]): string {
+  return listOf(routes.slice(0, MOST_ROUTES), 'and');
+}
+
+/** Where counters with these namespaces are declared. */
+function placeOfCounters(namespaces: readonly string[]): string {
+  if (namespaces.includes('')) return "by 'define' (without '--everywhere')";
+  if (!isOnRoutes(namespaces)) return "by the module's 'limits' (with '--everywhere')";
+  return `on ${listed(namespaces)}, with counters of that route or class`;
+}
+
+function isOnRoutes(namespaces: readonly string[]): boolean {
+  return namespaces.every((each) => each !== '' && !each.startsWith(MODULE_NAMESPACE));
+}
+
 /** The suggestion after an unknown option of the command line. Its hyphens do not count as matching letters. */
 function meantOption(received: string, known: readonly string[]): string {
   const near = nearest(received.replace(/^-+/, ''), known);
@@ -49,24 +64,23 @@ export const cliMessages = {
     `unexpected argument ${show(received)}: expected ${expected.length === 0 ? 'only options' : `no more than ${listOf(expected, 'and')}`}`,
   countedByOther: (name: string, algo: string, others: readonly string[]) =>
     `instances count ${show(name)} by ${listOf(others, 'and')}, not by ${algo}, so this would change nothing. Set '--limit' as the app defines it`,
+  noteOther: (name: string, algo: string, others: readonly string[]) =>
+    `no counter of this limit exists now, but instances count ${show(name)} by ${listOf(others, 'and')}, not by ${algo}`,
   /** `namespaces` are those of the counters: empty for `define`, `@module` for the module's limits, otherwise a class or route. */
-  countedElsewhere: (name: string, namespaces: readonly string[]) => {
-    const counted = `instances count ${show(name)} `;
-    if (namespaces.includes('')) return `${counted}by 'define'. Leave out '--everywhere'`;
-    if (namespaces.some((each) => each.startsWith(MODULE_NAMESPACE)))
-      return `${counted}by the module's 'limits'. Add '--everywhere'`;
-    return (
-      `${counted}on ${listOf(namespaces.slice(0, MOST_ROUTES), 'and')}, with counters of that route or class. To explain it, use ` +
-      "'--module', '--controller' and '--handler'. To change it by its name, move it to 'define' and use its name in @RateLimit"
-    );
+  noteElsewhere: (name: string, namespaces: readonly string[]) =>
+    `no counter of this limit exists now, but instances count ${show(name)} ${placeOfCounters(namespaces)}` +
+    (isOnRoutes(namespaces) ? ": to explain that one, use '--module' with '--controller' and '--handler'" : ''),
+  countedElsewhere: (name: string, namespaces: readonly string[]) =>
+    `instances count ${show(name)} ${placeOfCounters(namespaces)}, so this might change nothing. ` +
+    (isOnRoutes(namespaces) ? "To change it by its name, move it to 'define' and use its name in @RateLimit. " : '') +
+    "Use '--force' if you mean a limit that has no counter now",
+  /** `routes`: methods, such as `OrdersController.create`, or classes. */
+  explainsRoute: (name: string, routes: readonly string[]) => {
+    const [, controller = '<class>', handler = '<method>'] = /^(\w+)\.(\w+)$/.exec(routes[0]!) ?? [];
+    return `limit ${show(name)} is declared on ${listed(routes)}: use '--controller ${controller} --handler ${handler}' in place of '--name'`;
   },
-  /** `route`: a method, such as `OrdersController.create`, or a class. */
-  explainsRoute: (name: string, route: string) => {
-    const [controller, handler = '<method>'] = route.split('.');
-    return `limit ${show(name)} is declared on ${route}: use '--controller ${controller} --handler ${handler}' in place of '--name'`;
-  },
-  changesOnRoute: (name: string, route: string) =>
-    `limit ${show(name)} is declared on ${route}, and only limits of 'define', 'forFeature' and 'limits' can be changed by name. ` +
+  changesOnRoute: (name: string, routes: readonly string[]) =>
+    `limit ${show(name)} is declared on ${listed(routes)}, and only limits of 'define', 'forFeature' and 'limits' can be changed by name. ` +
     "Move it to 'define' and use its name in @RateLimit",
   unusedName: (name: string, prefix: string, known: readonly string[]) =>
     `Redis has no counter of a limit ${show(name)} under the prefix ${show(prefix)}, so this might change nothing` +
