@@ -9,7 +9,7 @@ import {
 } from '../storage/redis/client.js';
 import type { Connection } from '../storage/redis/connection.js';
 import type { StoreReport } from '../storage/stores/layers/circuits.js';
-import { DeadlineStore } from '../storage/stores/layers/deadline.store.js';
+import { DeadlineStore, leavesAll } from '../storage/stores/layers/deadline.store.js';
 import { FallbackStore } from '../storage/stores/layers/fallback.store.js';
 import { InstanceScopeStore } from '../storage/stores/layers/instance.store.js';
 import { ListStore } from '../app/overrides/lists/list.store.js';
@@ -159,16 +159,12 @@ export async function createStoreStack(settings: StoreSettings): Promise<StoreSt
 }
 
 /** The library's stores. The one in process responds synchronously, and the one on Redis has deadlines. */
-const OURS = [MemoryStore, RedisStore, OwnMemoryStore, OwnRedisStore];
+const OURS = [OwnMemoryStore, OwnRedisStore, MemoryStore, RedisStore];
 
-/** An app's own store may never respond, and neither may methods of its own in a subclass of one of the library's. */
+/** An app's own store may never respond, and neither may methods of its own in one that extends or changes one of the library's. */
 function withinTime(store: Store, timeoutMs: number): Store {
-  if (OURS.some((ours) => store.constructor === ours)) return store;
-  return new DeadlineStore(
-    store,
-    timeoutMs,
-    OURS.find((ours) => store instanceof ours),
-  );
+  const extended = OURS.find((ours) => store instanceof ours);
+  return extended !== undefined && leavesAll(store, extended) ? store : new DeadlineStore(store, timeoutMs, extended);
 }
 
 async function baseOf(settings: StoreSettings, local: Store): Promise<Base> {

@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from '@jest/globals';
 import { MemoryStore, type Store } from '../../lib/index.js';
-import { CompiledLimit, type LimitSettings } from '../../lib/testing/store/index.js';
+import { CompiledLimit, type Counter, type LimitSettings } from '../../lib/testing/store/index.js';
 import { createStoreStack, type StoreSettings } from '../../lib/nest/store-stack.js';
 import { LowestLayer } from '../../lib/storage/stores/layers/store-layer.js';
 import { DecisionStream } from '../../lib/storage/telemetry/decision-stream.js';
@@ -47,9 +47,27 @@ describe('the layers of a store', () => {
   });
 
   it('are those of a deadline, too, over a subclass of a store of ours', async () => {
-    class Own extends MemoryStore {}
-    const layers = ['InstanceScopeStore', 'FallbackStore', 'DeadlineStore', 'Own'];
-    expect(await layersWith({ store: new Own() })).toEqual(layers);
+    class Own extends MemoryStore {
+      override reset(counters: readonly Counter[]) {
+        return super.reset(counters);
+      }
+    }
+    const layers = ['InstanceScopeStore', 'FallbackStore', 'DeadlineStore'];
+    expect(await layersWith({ store: new Own() })).toEqual([...layers, 'Own']);
+    const check = () => new Promise<never>(() => undefined);
+    const changed = Object.assign(new MemoryStore(), { check });
+    expect(await layersWith({ store: changed })).toEqual([...layers, 'MemoryStore']);
+    const replacing = new Proxy(new MemoryStore(), {
+      get: (store, name) => (name === 'check' ? check : Reflect.get(store, name)),
+    });
+    expect(await layersWith({ store: replacing })).toEqual([...layers, 'MemoryStore']);
+  });
+
+  it('are those of a store of ours alone over a subclass that overrides none of its methods', async () => {
+    class Own extends MemoryStore {
+      readonly more = true;
+    }
+    expect(await layersWith({ store: new Own() })).toEqual(['InstanceScopeStore', 'FallbackStore', 'Own']);
   });
 
   it('are those of lists, once somebody is on one, but over a store that decides in place of all others', async () => {

@@ -13,9 +13,12 @@ export function nearDuration(received: unknown, expected: string): string {
   return isDuration(expected) ? durationHint(received) : '';
 }
 
+/** The places where a rate may be a function. */
+const RATE_OF_REQUESTS = /^(?:limits\[\d+\]|@RateLimit on .+)(?<!candidate)\.rate$/;
+
 /** The suggestion after an object of rates, such as those of plans. */
 function byRequest(place: string, received: unknown): string {
-  const isRates = place.endsWith('.rate') && typeof received === 'object' && received !== null;
+  const isRates = RATE_OF_REQUESTS.test(place) && Object.getPrototypeOf(Object(received)) === Object.prototype;
   return isRates ? '; for a rate that depends on the request, pass a function that returns it' : '';
 }
 

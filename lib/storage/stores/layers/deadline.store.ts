@@ -10,7 +10,7 @@ export class DeadlineStore extends StoreLayer {
     private readonly store: Store,
     private readonly timeoutMs: number,
     /** The class of the library that the store extends, if any. Methods that it doesn't override answer in time by themselves. */
-    private readonly extended?: { readonly prototype: Store },
+    private readonly extended?: StoreClass,
   ) {
     super(store);
   }
@@ -23,13 +23,44 @@ export class DeadlineStore extends StoreLayer {
   override operate<N extends OperationName>(operation: Operation<N>): Promise<OperationAnswer<N>> {
     const { name } = operation;
     const answer = super.operate(operation);
-    return name !== 'read' && this.answersInTime(name) ? answer : withDeadline(answer, this.timeoutMs);
+    return this.answersInTime(name === 'read' ? 'usage' : name) ? answer : withDeadline(answer, this.timeoutMs);
   }
 
   private answersInTime(method: Method): boolean {
-    return this.extended !== undefined && this.store[method] === this.extended.prototype[method];
+    return this.extended !== undefined && leaves(this.store, method, this.extended);
   }
 }
 
-/** A method of `Store` for checks or operations. */
-type Method = 'check' | 'reserve' | Exclude<OperationName, 'read'>;
+/** A method of a store for checks or operations. */
+type Method = 'check' | 'reserve' | 'usage' | Exclude<OperationName, 'read'>;
+
+/** All of them. */
+const METHODS: readonly Method[] = [
+  'check',
+  'reserve',
+  'usage',
+  'refund',
+  'penalize',
+  'renew',
+  'block',
+  'reset',
+  'learn',
+  'credit',
+  'history',
+  'blockedFor',
+];
+
+/** A class of the library's stores. */
+interface StoreClass {
+  readonly prototype: Store;
+}
+
+/** Returns true if a store decides everything by the methods of a class of the library. */
+export function leavesAll(store: Store, extended: StoreClass): boolean {
+  return METHODS.every((method) => leaves(store, method, extended));
+}
+
+/** Returns true if a store has a method of the class that it extends. */
+function leaves(store: Store, method: Method, { prototype }: StoreClass): boolean {
+  return Reflect.get(store, method) === Reflect.get(prototype, method);
+}
