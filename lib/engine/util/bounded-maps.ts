@@ -153,7 +153,7 @@ export class ValueCache<V> {
 
   private textOfObject(value: Record<string, unknown>, depth: number): string {
     let text = '{';
-    for (const name of sorted(Object.getOwnPropertyNames(value))) {
+    for (const name of Object.getOwnPropertyNames(value).sort()) {
       text += `${name.length}:${name}=${this.textOf(value[name], depth)},`;
     }
     return `${text}}`;
@@ -170,20 +170,6 @@ export class ValueCache<V> {
     if (serial === undefined) this.serials.set(value, (serial = ++this.lastSerial));
     return `#${serial}`;
   }
-}
-
-const FEW_NAMES = 16;
-
-/** Sorts names in place. */
-function sorted(names: string[]): string[] {
-  if (names.length > FEW_NAMES) return names.sort();
-  for (let i = 1; i < names.length; i++) {
-    const name = names[i]!;
-    let at = i;
-    for (; at > 0 && names[at - 1]! > name; at--) names[at] = names[at - 1]!;
-    names[at] = name;
-  }
-  return names;
 }
 
 function isPlain(value: object): boolean {
