@@ -19,7 +19,7 @@ import { layersOfFeatures, outerLayers } from '../storage/features/index.js';
 import { LocalDecisions } from '../storage/stores/layers/local-decisions.js';
 import { OuterLayer } from '../storage/stores/layers/store-layer.js';
 import { RefusalCacheStore } from '../storage/stores/layers/refusal-cache.store.js';
-import { MemoryStore as OwnMemoryStore, RedisStore as OwnRedisStore } from '../storage/features/own-stores.js';
+import { MemoryStore as PublicMemoryStore, RedisStore as PublicRedisStore } from '../storage/features/own-stores.js';
 import { MemoryStore } from '../storage/stores/memory/memory.store.js';
 import { givenBackChannel } from '../storage/stores/redis/keys.js';
 import { RedisStore } from '../storage/stores/redis/redis.store.js';
@@ -159,9 +159,9 @@ export async function createStoreStack(settings: StoreSettings): Promise<StoreSt
 }
 
 /** The library's stores. The one in process responds synchronously, and the one on Redis has deadlines. */
-const OURS = [OwnMemoryStore, OwnRedisStore, MemoryStore, RedisStore];
+const OURS = [PublicMemoryStore, PublicRedisStore, MemoryStore, RedisStore];
 
-/** An app's own store may never respond, and neither may methods of its own in one that extends or changes one of the library's. */
+/** A store of the app may never respond, and neither may a method that it replaces in a store of the library. */
 function withinTime(store: Store, timeoutMs: number): Store {
   const extended = OURS.find((ours) => store instanceof ours);
   return extended !== undefined && leavesAll(store, extended) ? store : new DeadlineStore(store, timeoutMs, extended);

@@ -46,7 +46,7 @@ describe('the layers of a store', () => {
     expect(await layersWith({ store: new MemoryStore(), refusalCache: true })).toEqual(layers);
   });
 
-  it('are those of a deadline, too, over a subclass of a store of ours', async () => {
+  it('include that of a deadline over a store of ours whose methods the app replaces', async () => {
     class Own extends MemoryStore {
       override reset(counters: readonly Counter[]) {
         return super.reset(counters);

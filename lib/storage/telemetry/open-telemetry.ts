@@ -22,8 +22,8 @@ export class OpenTelemetry {
   ) {}
 
   /**
-   * Loads `@opentelemetry/api`. If it isn't installed, returns `undefined`, or throws if it is `required`. Also returns `undefined` if
-   * the app hasn't set up its SDK, unless it is `required`.
+   * Loads `@opentelemetry/api` if it is `required` or the app has set up its SDK; otherwise returns `undefined`. If it isn't installed,
+   * throws if it is `required`, and returns `undefined` if not.
    *
    * @param isBroken returns true while the circuit to the store is open; `undefined` without a circuit
    * @param look reads the counter of an adaptive limit

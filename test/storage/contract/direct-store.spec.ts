@@ -43,7 +43,7 @@ describe('a store that the app made', () => {
     ['too few decisions', () => Promise.resolve([[]])],
     ['undefined in place of a decision', () => Promise.resolve([[undefined]])],
     ['null in place of a decision', () => Promise.resolve([[null]])],
-    ['an object that is no decision', () => Promise.resolve([[{}]])],
+    ["an object that isn't a decision", () => Promise.resolve([[{}]])],
   ])('fails a check by %s', async (_, answer) => {
     const store = own({ check: answer as Store['check'] });
     await expect(decidedBy(store, check)).rejects.toThrow(

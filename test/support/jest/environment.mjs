@@ -1,7 +1,7 @@
 import { showFailingLine } from './failing-line.mjs';
 import { ModernFakeTimers, ModuleMocker } from './parts.mjs';
 
-/** What fake timers replace. */
+/** The globals that fake timers replace. */
 const { clearImmediate, clearInterval, clearTimeout, Date, performance, setImmediate, setInterval, setTimeout } =
   globalThis;
 const CLOCK = { clearImmediate, clearInterval, clearTimeout, Date, performance, setImmediate, setInterval, setTimeout };

@@ -16,7 +16,7 @@ function shortened(names: readonly string[]): string {
   return names.slice(0, MOST_NAMES).map(show).join(', ') + (more > 0 ? ` and ${more} more` : '');
 }
 
-function listed(routes: readonly string[]): string {
+function firstOf(routes: readonly string[]): string {
   return listOf(routes.slice(0, MOST_ROUTES), 'and');
 }
 
@@ -24,7 +24,7 @@ function listed(routes: readonly string[]): string {
 function placeOfCounters(namespaces: readonly string[]): string {
   if (namespaces.includes('')) return "by 'define' (without '--everywhere')";
   if (!isOnRoutes(namespaces)) return "by the module's 'limits' (with '--everywhere')";
-  return `on ${listed(namespaces)}, with counters of that route or class`;
+  return `on ${firstOf(namespaces)}, with counters of that route or class`;
 }
 
 function isOnRoutes(namespaces: readonly string[]): boolean {
@@ -77,10 +77,10 @@ export const cliMessages = {
   /** `routes`: methods, such as `OrdersController.create`, or classes. */
   explainsRoute: (name: string, routes: readonly string[]) => {
     const [, controller = '<class>', handler = '<method>'] = /^(\w+)\.(\w+)$/.exec(routes[0]!) ?? [];
-    return `limit ${show(name)} is declared on ${listed(routes)}: use '--controller ${controller} --handler ${handler}' in place of '--name'`;
+    return `limit ${show(name)} is declared on ${firstOf(routes)}: use '--controller ${controller} --handler ${handler}' in place of '--name'`;
   },
   changesOnRoute: (name: string, routes: readonly string[]) =>
-    `limit ${show(name)} is declared on ${listed(routes)}, and only limits of 'define', 'forFeature' and 'limits' can be changed by name. ` +
+    `limit ${show(name)} is declared on ${firstOf(routes)}, and only limits of 'define', 'forFeature' and 'limits' can be changed by name. ` +
     "Move it to 'define' and use its name in @RateLimit",
   unusedName: (name: string, prefix: string, known: readonly string[]) =>
     `Redis has no counter of a limit ${show(name)} under the prefix ${show(prefix)}, so this might change nothing` +

@@ -35,7 +35,7 @@ const OF_OTHERS: Readonly<Record<string, readonly string[]>> = {
   'rate-limiter-flexible': ['points', 'duration', 'storeClient', 'inMemoryBlockOnConsumed'],
 };
 
-/** What options of other packages are called here. */
+/** Options of other packages, and their names in this one. */
 const MEANT: Readonly<Record<string, string>> = {
   points: 'rate',
   requests: 'rate',
