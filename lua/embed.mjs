@@ -5,10 +5,10 @@ import { composeScript, PLAIN, read } from './compose.mjs';
 
 /** Each a file, and the constants that it exports; the long script by a function, which the package has compressed. */
 const modules = [
+  { target: 'lib/storage/stores/redis/script.generated.ts', constants: {}, script: composeScript() },
   {
-    target: 'lib/storage/stores/redis/script.generated.ts',
+    target: 'lib/storage/stores/redis/fast-way/plain-algorithms.generated.ts',
     constants: { PLAIN_ALGORITHMS: PLAIN },
-    script: composeScript(),
   },
   { target: 'lib/app/overrides/overrides-script.generated.ts', constants: { OVERRIDES_SCRIPT: read('overrides.lua') } },
   { target: 'lib/console/telemetry/fold-script.generated.ts', constants: { FOLD_SCRIPT: read('console-fold.lua') } },

@@ -79,13 +79,18 @@ export function isLoadRefused(error: unknown): error is Error {
   return isErrorReply(error) && !OF_ANY_COMMAND.test(error.message);
 }
 
+interface ScriptText {
+  readonly source: string;
+  readonly sha: string;
+}
+
 /** The hashes of the scripts of this process. Hashing a long script takes a while, and each store needs its hash. */
 const hashes = new Map<string, string>();
 
-function shaOf(source: string): string {
+function textOf(source: string): ScriptText {
   let sha = hashes.get(source);
   if (sha === undefined) hashes.set(source, (sha = createHash('sha1').update(source).digest('hex')));
-  return sha;
+  return { source, sha };
 }
 
 /** The connections whose servers don't load scripts. Each is logged once. */
@@ -112,7 +117,9 @@ interface Run {
  * forgets them, the script is sent with the run.
  */
 export class Script {
-  private readonly sha: string;
+  /** The text and its hash, once it is loaded. */
+  private text: ScriptText | undefined;
+  private readonly loadText: () => Promise<string>;
   private readonly ways = new WeakMap<object, ScriptWay>();
   /** True if any run was sent with the script. */
   private hasDetours = false;
@@ -122,9 +129,10 @@ export class Script {
 
   constructor(
     private readonly client: Connection,
-    private readonly source: string,
+    source: string | (() => Promise<string>),
   ) {
-    this.sha = shaOf(source);
+    if (typeof source === 'string') this.text = textOf(source);
+    this.loadText = typeof source === 'string' ? () => Promise.resolve(source) : source;
     this.nodes = isCluster(client) ? new NodeConnections(client) : undefined;
   }
 
@@ -223,15 +231,23 @@ export class Script {
     else this.nodes.inOneWrite(send);
   }
 
+  /** Loads the text of the script. */
+  private async loaded(): Promise<ScriptText> {
+    return (this.text ??= textOf(await this.loadText()));
+  }
+
   private begin(keys: readonly string[], args: readonly string[], timeoutMs: number): Run {
     return { keys, args, deadline: performance.now() + timeoutMs, sentAt: this.given, byEval: false };
   }
 
   private send(at: Connection, run: Run): Promise<unknown> {
+    const { text } = this;
+    // As if the server didn't know it either: both get it, and the run is sent again if there is time left.
+    if (text === undefined) return Promise.reject(new Error('NOSCRIPT The text of the script is not loaded'));
     const { keys, args } = run;
     if (this.hasDetours && !run.byEval && this.wayOf(at).skipsHash()) run.byEval = true;
-    if (!run.byEval) return at.evalsha(this.sha, keys.length, ...keys, ...args);
-    return at.eval(this.source, keys.length, ...keys, ...args).then((reply) => {
+    if (!run.byEval) return at.evalsha(text.sha, keys.length, ...keys, ...args);
+    return at.eval(text.source, keys.length, ...keys, ...args).then((reply) => {
       this.wayOf(at).givenAt = ++this.given;
       return reply;
     });
@@ -294,8 +310,9 @@ export class Script {
   /** Loads the script into a server, or into all masters of a Cluster. Resolves to the error if a server doesn't load scripts. */
   private async loadInto(at: Connection): Promise<Error | undefined> {
     const way = this.wayOf(at);
+    const { source } = await this.loaded();
     try {
-      way.loading ??= (isCluster(at) ? this.loadIntoAll(at) : at.script('LOAD', this.source))
+      way.loading ??= (isCluster(at) ? this.loadIntoAll(at) : at.script('LOAD', source))
         .then(() => void (way.givenAt = ++this.given))
         .finally(() => (way.loading = undefined));
       await way.loading;

@@ -7,7 +7,9 @@ import { withDeadline } from '../../redis/deadline.js';
 import { noteSilence } from '../../redis/silence.js';
 import { Script } from '../../redis/script.js';
 import { Program, type TestClock } from './program.js';
-import { decisionScript } from './script.generated.js';
+
+/** Only loaded by apps with Redis. */
+const decisionScript = async () => (await import('./script.generated.js')).decisionScript();
 
 /** Calls of the script, each with a deadline, and the known offset of the server's clock. */
 export class ScriptCalls {
@@ -20,7 +22,7 @@ export class ScriptCalls {
     private readonly prefix: string,
     readonly timeoutMs: number,
     private readonly clock: TestClock | undefined,
-    script = decisionScript(),
+    script: string | (() => Promise<string>) = decisionScript,
   ) {
     this.script = new Script(client, script);
   }

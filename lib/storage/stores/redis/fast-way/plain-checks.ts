@@ -3,7 +3,7 @@ import type { CheckEntry } from '../../../../engine/limits/counter.js';
 import type { Check } from '../../store.js';
 import { CONSUME, CONSUME_REFUNDABLE, HOLD, PEEK, UP_TO } from '../operations.js';
 import type { ScriptValue } from '../../../../engine/algorithms/algorithm.js';
-import { PLAIN_ALGORITHMS } from '../script.generated.js';
+import { PLAIN_ALGORITHMS } from './plain-algorithms.generated.js';
 
 /** The checks of one call that the script's fast way decides. */
 export interface FastChecks {
