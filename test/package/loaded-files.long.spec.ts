@@ -56,8 +56,8 @@ describe.each(['', 'cjs/'])('the files of dist/%s', (format) => {
   it('index.js loads later what few apps use', () => {
     const { filesLater } = loadedWith(`${format}index.js`);
     expect(filesLater).toEqual(
-      ['explainer.js', 'policies.js', 'redis.override-store.js', 'region.store.js', 'script.generated.js'].map(
-        (file) => `${format}shared/${file}`,
+      ['call-queues', 'explainer', 'policies', 'redis.override-store', 'region.store', 'script.generated'].map(
+        (file) => `${format}shared/${file}.js`,
       ),
     );
   });
