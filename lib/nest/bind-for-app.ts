@@ -10,7 +10,7 @@ import {
   SetMetadata,
   type Type,
 } from '@nestjs/common';
-import { MetadataScanner, type ModulesContainer } from '@nestjs/core';
+import type { ModulesContainer } from '@nestjs/core';
 import { RateLimitExceededException } from '../app/http/rate-limit.exceptions.js';
 import { bindsOwnGuard, GUARDS, OWN_GUARD } from '../app/rules/guard-check.js';
 import { isGateway } from '../app/rules/route-names.js';
@@ -42,9 +42,6 @@ function bindForApp<T extends object>(
   target.module.addInjectable({ provide: bound.type, useValue: bound.instance }, kind);
 }
 
-/** Nest's metadata key of message handlers, in Nest 11 and 12, and of tools, prompts and resources of `@rekog/mcp-nest`. */
-const MESSAGE_HANDLER = 'microservices:handler_type';
-
 /** Finds the guard of an app, once its module is set up. */
 @Injectable()
 export class GuardOfApp {
@@ -66,22 +63,19 @@ class MessageGuard implements CanActivate {
   }
 }
 
+/** Binds something to a class of a module. */
+export type BindTo = (type: Type, module: Module) => void;
+
 /**
- * Binds the app's guard to controllers that handle messages. In a hybrid app, global guards only run for these with `inheritAppConfig:
+ * Binds the app's guard to a controller that handles messages. In a hybrid app, global guards only run for these with `inheritAppConfig:
  * true`; otherwise no limit would apply.
  */
-export function bindToMessages(modules: ModulesContainer, ofApp: GuardOfApp): void {
-  const scanner = new MetadataScanner();
+export function messageGuard(ofApp: GuardOfApp): BindTo {
   const instance = Object.assign(new MessageGuard(), { ofApp });
-  for (const module of modules.values()) {
-    for (const { metatype: type } of module.controllers.values()) {
-      if (typeof type !== 'function' || bindsOwnGuard(type)) continue;
-      const prototype = type.prototype as Record<string, object>;
-      const names = scanner.getAllMethodNames(prototype);
-      if (!names.some((name) => Reflect.hasMetadata(MESSAGE_HANDLER, prototype[name]!))) continue;
-      bindForApp({ key: GUARDS, kind: 'guard' }, { type, module }, { type: MessageGuard, instance });
-    }
-  }
+  return (type, module) => {
+    if (bindsOwnGuard(type)) return;
+    bindForApp({ key: GUARDS, kind: 'guard' }, { type, module }, { type: MessageGuard, instance });
+  };
 }
 
 /** Sends rejections that the app's own code throws to clients of gateways, in the form of the guard's rejections. */

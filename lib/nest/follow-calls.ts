@@ -1,4 +1,4 @@
-import { type CanActivate, type ExecutionContext, type NestInterceptor, SetMetadata } from '@nestjs/common';
+import { type CanActivate, type ExecutionContext, type NestInterceptor, SetMetadata, type Type } from '@nestjs/common';
 import { MetadataScanner, type ModulesContainer } from '@nestjs/core';
 import { GuardsConsumer } from '@nestjs/core/guards/guards-consumer.js';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
@@ -8,6 +8,7 @@ import { bindsCheckingGuard, GUARDS, OWN_GUARD } from '../app/rules/guard-check.
 import { METHOD, PATH } from '../app/rules/route-names.js';
 import { isAwaited } from '../app/rules/route-rules-registry.js';
 import { isPromise } from '../engine/util/awaitable.js';
+import type { BindTo } from './bind-for-app.js';
 import { CallRun, type EndPart, keepRun, runOf } from './request/call-run.js';
 import { reportPromise } from './request/handler-run.js';
 import { searchRequest } from './request/requests.js';
@@ -143,6 +144,7 @@ function onceNoticed(subscription: Kept, noticed: EndPart): void {
 /** Nest's metadata keys of `@UseInterceptors`, and of classes and handlers, in Nest 11 and 12. */
 const INTERCEPTORS = '__interceptors__';
 const GATEWAY = 'websockets:is_gateway';
+/** Also of tools, prompts and resources of `@rekog/mcp-nest`. */
 const MESSAGE_HANDLER = 'microservices:handler_type';
 const MESSAGE_MAPPING = 'websockets:message_mapping';
 const EVENT_STREAM = '__sse__';
@@ -169,23 +171,28 @@ const lastGuard = new LastGuard();
  * - For `@Sse`, Nest sends the headers while interceptors run, when it is too late for a rejection or a header. There, a last guard runs
  *   the check that comes after the guards.
  * - If Nest unsubscribes when a client leaves, and on routes for which one of our interceptors runs, handlers report their promises.
+ *
+ * `bindGuard` binds the guard to controllers that handle messages. It is called before their interceptors are bound.
  */
-export function bindContinuations(modules: ModulesContainer, seesRoutes: boolean): void {
+export function bindContinuations(modules: ModulesContainer, seesRoutes: boolean, bindGuard?: BindTo): void {
   const scanner = new MetadataScanner();
-  for (const { controllers, providers } of modules.values()) {
-    for (const { metatype } of [...controllers.values(), ...providers.values()]) {
+  for (const module of modules.values()) {
+    const { controllers, providers } = module;
+    for (const [index, { metatype }] of [...controllers.values(), ...providers.values()].entries()) {
       if (typeof metatype !== 'function' || typeof metatype.prototype !== 'object' || metatype.prototype === null)
         continue;
       const prototype = metatype.prototype as Record<string, object>;
       const names = scanner.getAllMethodNames(prototype);
-      let takesMessages = Reflect.hasMetadata(GATEWAY, metatype);
+      let handlesMessages = false;
       for (const name of names) {
         const keys: readonly unknown[] = Reflect.getMetadataKeys(prototype[name] as object);
+        if (keys.length === 0) continue;
         if (mayBeAbandoned(keys) || (seesRoutes && isHttpRoute(keys))) reportPromise(prototype, name);
-        takesMessages ||= keys.includes(MESSAGE_HANDLER);
+        handlesMessages ||= keys.includes(MESSAGE_HANDLER);
         if (keys.includes(EVENT_STREAM)) bind(GUARDS, prototype[name] as object, (bound) => [...bound, lastGuard]);
       }
-      if (!takesMessages) continue;
+      if (handlesMessages && index < controllers.size) bindGuard?.(metatype as Type, module);
+      if (!handlesMessages && !Reflect.hasMetadata(GATEWAY, metatype)) continue;
       for (const target of [metatype, ...names.map((name) => prototype[name] as object)]) {
         if (bindsCheckingGuard(target)) bind(INTERCEPTORS, target, (bound) => [interceptor, ...bound]);
       }

@@ -48,7 +48,7 @@ import { optionMessages } from '../engine/errors/messages/options.js';
 import { isBelowSecond } from '../engine/options/check-options.js';
 import type { Store } from '../storage/stores/store.js';
 import { DecisionStream } from '../storage/telemetry/decision-stream.js';
-import { bindGatewayFilters, bindToMessages, GuardOfApp } from './bind-for-app.js';
+import { bindGatewayFilters, GuardOfApp, messageGuard } from './bind-for-app.js';
 import { addCopy, setUpCopy } from './copies.js';
 import { Explanations } from './explain/explanations.js';
 import { bindContinuations, followCalls } from './follow-calls.js';
@@ -184,11 +184,8 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
     const needsInterceptor = plans.needInterceptor();
     // Nest reads the enhancers of gateways and routes before it calls any hook.
     const ofApp = () => config.getGlobalGuards().find((each) => each.constructor === RateLimitGuard);
-    if (bindsGuard !== 'custom') {
-      guardOfApp.find = bindsGuard === true ? () => guard : ofApp;
-      bindToMessages(modules, guardOfApp);
-    }
-    bindContinuations(modules, needsInterceptor);
+    if (bindsGuard !== 'custom') guardOfApp.find = bindsGuard === true ? () => guard : ofApp;
+    bindContinuations(modules, needsInterceptor, bindsGuard === 'custom' ? undefined : messageGuard(guardOfApp));
     // Added before the app's own filters: Nest uses the last filter that matches, so the app's have precedence.
     config.getGlobalFilters().unshift(refusals);
     bindGatewayFilters(modules, thrown);
