@@ -19,6 +19,7 @@ interface Told {
   allowed?: boolean[];
   loaded: number;
   lines?: string[];
+  decisions?: Record<string, number>;
   error?: string;
 }
 
@@ -27,8 +28,8 @@ function isRun(path: string): boolean {
   return !/\.map$|\.d\.ts$/.test(path);
 }
 
-async function run(entry: string, telemetry: boolean | null): Promise<Told> {
-  const [told] = await runProcesses<Told>(WORKER, [{ entry, telemetry }]);
+async function run(entry: string, telemetry: boolean | null, sdk = false): Promise<Told> {
+  const [told] = await runProcesses<Told>(WORKER, [{ entry, telemetry, sdk }]);
   return told!;
 }
 
@@ -61,6 +62,16 @@ describe('@opentelemetry/api', () => {
 
   it('is not loaded with telemetry: false', async () => {
     expect(await run(INSTALLED, false)).toEqual({ allowed: [true, false], loaded: 0, lines: [] });
+  });
+
+  it.each(['dist/index.js', 'dist/cjs/index.js'])('is loaded by %s if the app has set up its SDK', async (entry) => {
+    const { allowed, loaded, decisions, lines } = await run(join(PACKAGE_FOLDER, entry), null, true);
+    expect({ allowed, decisions, lines }).toEqual({
+      allowed: [true, false],
+      decisions: { allowed: 1, refused: 1 },
+      lines: [],
+    });
+    expect(loaded).toBeGreaterThan(0);
   });
 
   it('need not be installed, and nothing is said of it', async () => {
