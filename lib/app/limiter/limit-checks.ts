@@ -14,6 +14,9 @@ import {
 } from '../../engine/limits/consume-options.js';
 import { type CheckEntry, counterId } from '../../engine/limits/counter.js';
 import { shownIdentity } from '../../engine/limits/hierarchy.js';
+import { checkValue } from '../../engine/options/check-options.js';
+import { orFunction, whole } from '../../engine/options/kinds.js';
+import type { OptionKind } from '../../engine/options/option-row.js';
 import type { LimitRegistry } from '../rules/limit-registry.js';
 import { callEntry, type LevelsCheck, levelsOf, mergedEntries } from '../rules/resolve/call-entries.js';
 import type { Rule } from '../rules/rule.js';
@@ -165,6 +168,17 @@ export interface AskOptions<Limited> {
   readonly key: string | ((limited: Limited, limit: string) => string | Promise<string>);
   readonly cost?: number | ((limited: Limited, limit: string) => number | Promise<number>) | undefined;
 }
+
+/** Checks these options; `fn` describes the functions. Throws `RateLimitConfigError`. */
+export function checkAskOptions(location: string, key: unknown, cost: unknown, fn: string): void {
+  checkValue(location, 'key', key, orFunction(KEY, fn));
+  if (cost !== undefined) checkValue(location, 'cost', cost, orFunction(whole(0), fn));
+}
+
+const KEY: OptionKind = {
+  expected: 'a string that is not empty',
+  isValid: (value) => typeof value === 'string' && value !== '',
+};
 
 /** The request to one limit. */
 export interface LimitAsk<R> {

@@ -6,8 +6,8 @@ import { redisMessages } from '../../engine/errors/messages/redis.js';
 import { throttlerStorageMessages } from '../../engine/errors/messages/throttler-storage.js';
 import type { Counter } from '../../engine/limits/counter.js';
 import { CompiledLimit } from '../../engine/limits/compiled-limit.js';
-import { duration, refuseUnknown, wholeNumber } from '../../engine/options/check-options.js';
-import { type Duration, givenOptions } from '../../engine/options/values.js';
+import { duration, knownOptions, wholeNumber } from '../../engine/options/check-options.js';
+import type { Duration } from '../../engine/options/values.js';
 import { connectionTo, isOwn } from '../../nest/store.providers.js';
 import { ignoreConnectionErrors, type RedisConnection } from '../../storage/redis/client.js';
 import { withDeadline } from '../../storage/redis/deadline.js';
@@ -92,11 +92,8 @@ export class SluiceThrottlerStorage implements OnModuleInit, OnModuleDestroy {
 
   /** Reads the options; it connects when the app starts, or with the first hit. Throws `RateLimitConfigError`. */
   constructor(options: SluiceThrottlerStorageOptions) {
-    if (typeof options !== 'object' || options === null || Array.isArray(options)) {
-      throw new RateLimitConfigError(messages.notOptions(LOCATION, options));
-    }
-    refuseUnknown(LOCATION, options, OPTIONS);
-    const { redis, timeout = 250, prefix = 'sluice', maxKeys = 100_000, clock } = givenOptions(options, OPTIONS);
+    const given = knownOptions<SluiceThrottlerStorageOptions>(LOCATION, options, OPTIONS);
+    const { redis, timeout = 250, prefix = 'sluice', maxKeys = 100_000, clock } = given;
     if (!isRedisConnection(redis))
       throw new RateLimitConfigError(wrongRedis(LOCATION, redis), { code: 'SLUICE_INVALID_REDIS' });
     const timeoutMs = duration(LOCATION, 'timeout', timeout) / 1000;
