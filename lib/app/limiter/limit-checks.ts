@@ -17,6 +17,7 @@ import { shownIdentity } from '../../engine/limits/hierarchy.js';
 import { checkValue } from '../../engine/options/check-options.js';
 import { orFunction, whole } from '../../engine/options/kinds.js';
 import type { OptionKind } from '../../engine/options/option-row.js';
+import type { Declaration } from '../rules/declaration.js';
 import type { LimitRegistry } from '../rules/limit-registry.js';
 import { callEntry, type LevelsCheck, levelsOf, mergedEntries } from '../rules/resolve/call-entries.js';
 import type { Rule } from '../rules/rule.js';
@@ -234,12 +235,37 @@ export function refuseWrongList(rules: readonly Pick<Rule, 'name' | 'limit'>[], 
   const nested = rules.find(({ limit }) => limit.parent !== undefined);
   if (nested !== undefined)
     throw new RateLimitConfigError(withinMessages.notHere(location, nested.name), { code: 'SLUICE_UNSUPPORTED_LIMIT' });
+  refuseTwice(rules, location);
+}
+
+function refuseTwice(rules: readonly Pick<Rule, 'name' | 'limit'>[], location: string): void {
   const ids = rules.map(({ limit }) => limit.id);
   const twice = rules.find((_, index) => ids.indexOf(ids[index]!) < index);
   if (twice !== undefined)
     throw new RateLimitConfigError(askMessages.sameLimitTwice(location, twice.name), {
       code: 'SLUICE_DUPLICATE_LIMIT',
     });
+}
+
+/**
+ * The rules of a list of limits that apply to requests, like those of a route. Throws `RateLimitConfigError` for a limit that is listed
+ * twice, there or among `others`, and for one in which `problemOf` sees a problem.
+ */
+export function listedRules(
+  limits: readonly (string | LimitDefinition)[],
+  registry: LimitRegistry,
+  declaration: Pick<Declaration, 'location' | 'namespace'>,
+  problemOf: (rule: Rule) => string | undefined,
+  others: readonly Rule[] = [],
+): Rule[] {
+  const rules = limits.map((limit) => registry.rule(limit, declaration));
+  refuseTwice([...others, ...rules], declaration.location);
+  for (const rule of rules) {
+    const problem = problemOf(rule);
+    if (problem !== undefined) throw new RateLimitConfigError(problem, { code: 'SLUICE_UNSUPPORTED_LIMIT' });
+    rule.isOnRoute = true;
+  }
+  return rules;
 }
 
 export function isLimit(limit: unknown): boolean {

@@ -12,6 +12,7 @@ import {
   type OnModuleInit,
   Optional,
   type Provider,
+  type Type,
 } from '@nestjs/common';
 import { ApplicationConfig, HttpAdapterHost, ModuleRef } from '@nestjs/core';
 import type { Observable } from 'rxjs';
@@ -24,7 +25,7 @@ import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { moduleLogger } from '../../engine/errors/logger.js';
 import { graphqlMessages } from '../../engine/errors/messages/graphql.js';
 import type { Awaitable } from '../../engine/util/awaitable.js';
-import { missingModule } from '../../nest/copies.js';
+import { providerOf } from '../../nest/copies.js';
 import { addProvider } from '../../nest/rate-limit.module.js';
 import { Answers } from '../../nest/request/answers.js';
 import { Completions } from '../../nest/request/completions.js';
@@ -167,12 +168,8 @@ export class RateLimitGraphqlModule implements OnModuleInit, OnApplicationBootst
   }
 
   /** A part of `RateLimitModule`, which may be created later than this module. */
-  private find<T>(token: (abstract new (...args: never[]) => T) | symbol | string): T {
-    try {
-      return this.modules.get<T>(token, { strict: false });
-    } catch (cause) {
-      throw missingModule('RateLimitGraphqlModule', graphqlMessages.noRateLimitModule(), cause);
-    }
+  private find<T>(token: Type<T> | symbol): T {
+    return providerOf(this.modules, token, 'RateLimitGraphqlModule', graphqlMessages.noRateLimitModule());
   }
 }
 

@@ -1,4 +1,4 @@
-import type { INestApplicationContext, WebSocketAdapter } from '@nestjs/common';
+import type { INestApplicationContext, Type, WebSocketAdapter } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { RATE_LIMIT_STORE } from '../../app/config/tokens.js';
 import { LimitRegistry } from '../../app/rules/limit-registry.js';
@@ -6,7 +6,7 @@ import { WaitQueues } from '../../app/waiting/wait-queues.js';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { socketMessages } from '../../engine/errors/messages/sockets.js';
 import { asObject } from '../../engine/util/objects.js';
-import { missingModule } from '../../nest/copies.js';
+import { providerOf } from '../../nest/copies.js';
 import { Answers } from '../../nest/request/answers.js';
 import { DeniedAddresses } from '../../nest/request/denied-addresses.js';
 import { RequestCheck } from '../../nest/request/request-check.js';
@@ -49,13 +49,8 @@ export function rateLimitSockets<Adapter extends WebSocketAdapter>(
 }
 
 function servicesOf(app: INestApplicationContext): SocketServices {
-  const find = <T>(token: (abstract new (...args: never[]) => T) | symbol): T => {
-    try {
-      return app.get<T>(token, { strict: false });
-    } catch (cause) {
-      throw missingModule('rateLimitSockets', socketMessages.noRateLimitModule(), cause);
-    }
-  };
+  const find = <T>(token: Type<T> | symbol): T =>
+    providerOf(app, token, 'rateLimitSockets', socketMessages.noRateLimitModule());
   return {
     registry: find(LimitRegistry),
     check: find(RequestCheck),

@@ -2,6 +2,7 @@ import { type IncomingMessage, ServerResponse } from 'node:http';
 import { HttpException, InternalServerErrorException, UnauthorizedException } from '@nestjs/common';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
 import { Lease } from '../../app/limiter/lease.js';
+import { listedRules } from '../../app/limiter/limit-checks.js';
 import type { LimitRegistry } from '../../app/rules/limit-registry.js';
 import type { RuleEntry } from '../../app/rules/resolve/resolve.js';
 import { RouteRules, rulesOfPhase, withAncestors } from '../../app/rules/route-rules.js';
@@ -10,9 +11,7 @@ import { type FrameworkAdapter, frameworkAddress, type ReadAddress } from '../..
 import type { RequestReader } from '../../app/transports/request-reader.js';
 import { wsReader } from '../../app/transports/ws.reader.js';
 import type { WaitQueues } from '../../app/waiting/wait-queues.js';
-import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { Attempts, logger, OnceLogger } from '../../engine/errors/logger.js';
-import { askMessages } from '../../engine/errors/messages/calls.js';
 import { socketMessages } from '../../engine/errors/messages/sockets.js';
 import { andThen, type Awaitable, isPromise } from '../../engine/util/awaitable.js';
 import type { Answers } from '../../nest/request/answers.js';
@@ -199,18 +198,9 @@ export class SocketChecks {
   private compiled(lists: Partial<Pick<SocketSettings, 'handshakes' | 'connections' | 'frames'>>): readonly Rule[] {
     const rules: Rule[] = [];
     for (const [option, limits] of Object.entries(lists)) {
-      const location = `rateLimitSockets.${option}`;
-      for (const limit of limits) {
-        const rule = this.services.registry.rule(limit, { location, namespace: `@${option}` });
-        if (rules.some(({ limit: { id } }) => id === rule.limit.id)) {
-          throw new RateLimitConfigError(askMessages.sameLimitTwice(location, rule.name), {
-            code: 'SLUICE_DUPLICATE_LIMIT',
-          });
-        }
-        refuseWrong(rule, location, option === 'connections');
-        rule.isOnRoute = true;
-        rules.push(rule);
-      }
+      const declaration = { location: `rateLimitSockets.${option}`, namespace: `@${option}` };
+      const problem = (rule: Rule) => problemOf(rule, declaration.location, option === 'connections');
+      rules.push(...listedRules(limits, this.services.registry, declaration, problem, rules));
     }
     return withAncestors(rules, 'rateLimitSockets');
   }
@@ -220,27 +210,14 @@ function timesAsMuch(entry: RuleEntry, times: number): RuleEntry {
   return { ...entry, cost: Math.min(entry.cost * times, Number.MAX_SAFE_INTEGER) };
 }
 
-function refuseWrong({ name, settings, limit }: Rule, location: string, isHeld: boolean): void {
-  const { algorithm } = limit;
-  if (settings.count !== 'all')
-    throw new RateLimitConfigError(socketMessages.counted(location, name), { code: 'SLUICE_UNSUPPORTED_LIMIT' });
-  if (settings.measure !== undefined)
-    throw new RateLimitConfigError(socketMessages.measured(location, name), { code: 'SLUICE_UNSUPPORTED_LIMIT' });
-  if (algorithm.queue !== undefined) {
-    throw new RateLimitConfigError(socketMessages.queued(location, name, algorithm.name), {
-      code: 'SLUICE_UNSUPPORTED_LIMIT',
-    });
-  }
-  const holds = algorithm.leases !== undefined;
-  if (isHeld && (!holds || limit.adapts)) {
-    throw new RateLimitConfigError(socketMessages.notHeld(location, name, algorithm.name), {
-      code: 'SLUICE_UNSUPPORTED_LIMIT',
-    });
-  }
-  if (!isHeld && holds)
-    throw new RateLimitConfigError(socketMessages.held(location, name, algorithm.name), {
-      code: 'SLUICE_UNSUPPORTED_LIMIT',
-    });
+/** Why handshakes, connections or frames can't have a limit. */
+function problemOf({ name, settings, limit }: Rule, location: string, isHeld: boolean): string | undefined {
+  const { name: algo, queue, leases } = limit.algorithm;
+  if (settings.count !== 'all') return socketMessages.counted(location, name);
+  if (settings.measure !== undefined) return socketMessages.measured(location, name);
+  if (queue !== undefined) return socketMessages.queued(location, name, algo);
+  if (isHeld && (leases === undefined || limit.adapts)) return socketMessages.notHeld(location, name, algo);
+  return isHeld || leases === undefined ? undefined : socketMessages.held(location, name, algo);
 }
 
 /**

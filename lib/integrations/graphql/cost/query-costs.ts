@@ -1,13 +1,12 @@
 import type { GraphQLSchema } from 'graphql';
 import type { Phase } from '../../../app/config/common-limit-options.js';
 import { limitInfo } from '../../../app/http/limit-info.js';
+import { listedRules } from '../../../app/limiter/limit-checks.js';
 import { settle } from '../../../app/limiter/settlement.js';
 import type { LimitRegistry } from '../../../app/rules/limit-registry.js';
 import { rulesOfPhase, withAncestors } from '../../../app/rules/route-rules.js';
 import type { Rule } from '../../../app/rules/rule.js';
-import { RateLimitConfigError } from '../../../engine/errors/errors.js';
 import { Attempts, logger } from '../../../engine/errors/logger.js';
-import { askMessages } from '../../../engine/errors/messages/calls.js';
 import { messages } from '../../../engine/errors/messages/general.js';
 import { graphqlMessages } from '../../../engine/errors/messages/graphql.js';
 import { reasonOf } from '../../../engine/errors/reasons.js';
@@ -100,30 +99,9 @@ export class QueryCosts {
     location: string,
   ) {
     this.reader = new FieldTermsReader(settings);
-    const rules = settings.limits.map((limit) => registry.rule(limit, { location, namespace: '' }));
-    const ids = rules.map(({ limit }) => limit.id);
-    for (const [index, rule] of rules.entries()) {
-      rule.isOnRoute = true;
-      if (ids.indexOf(ids[index]!) < index) {
-        throw new RateLimitConfigError(askMessages.sameLimitTwice(location, rule.name), {
-          code: 'SLUICE_DUPLICATE_LIMIT',
-        });
-      }
-      const { algorithm } = rule.limit;
-      if (algorithm.leases !== undefined) {
-        throw new RateLimitConfigError(graphqlMessages.leased(location, rule.name, algorithm.name), {
-          code: 'SLUICE_UNSUPPORTED_LIMIT',
-        });
-      }
-      if (rule.settings.count !== 'all')
-        throw new RateLimitConfigError(graphqlMessages.countsSome(location, rule.name), {
-          code: 'SLUICE_UNSUPPORTED_LIMIT',
-        });
-      if (rule.settings.measure !== undefined)
-        throw new RateLimitConfigError(graphqlMessages.measures(location, rule.name), {
-          code: 'SLUICE_UNSUPPORTED_LIMIT',
-        });
-    }
+    const rules = listedRules(settings.limits, registry, { location, namespace: '' }, (rule) =>
+      problemOf(rule, location),
+    );
     this.rules = withAncestors(rules, location);
     this.counting = new Set(rules.flatMap((rule) => [rule, ...rule.ancestorsOfSameCost]));
   }
@@ -174,6 +152,14 @@ export class QueryCosts {
     }
     return reportOf(cost.points, actual, whole.entries, whole.result?.decisions ?? []);
   }
+}
+
+/** Why points can't have a limit. */
+function problemOf({ name, settings, limit }: Rule, location: string): string | undefined {
+  const { name: algo, leases } = limit.algorithm;
+  if (leases !== undefined) return graphqlMessages.leased(location, name, algo);
+  if (settings.count !== 'all') return graphqlMessages.countsSome(location, name);
+  return settings.measure === undefined ? undefined : graphqlMessages.measures(location, name);
 }
 
 /** The points of a response; the expected points if the response is not available as a whole. */
