@@ -12,6 +12,7 @@ import { outboundMessages } from '../../engine/errors/messages/outbound.js';
 import type { UpstreamResponse } from '../../engine/limit-headers/upstream-report.js';
 import { assertActual } from '../../engine/limits/arguments.js';
 import type { CheckEntry } from '../../engine/limits/counter.js';
+import type { Awaitable } from '../../engine/util/awaitable.js';
 import { chargeOf, heldOf } from '../../storage/stores/store-decision.js';
 import type { HeldLease, Store } from '../../storage/stores/store.js';
 import { type ReadReport, readUpstream } from './headers/read-upstream.js';
@@ -153,6 +154,22 @@ interface CallContext {
   readonly learner: Learner | undefined;
 }
 
+/** The steps of an attempt that depend on the client. */
+interface CallClient<Answer> {
+  /** Sends the request once. Rejects if there is no response. */
+  readonly send: () => Promise<Answer>;
+  /** The response as the parsers get it. */
+  readonly read: (answer: Answer) => Awaitable<UpstreamResponse>;
+  /** Frees the connection of an answer that nobody reads any more. */
+  readonly discard: (answer: Answer) => void;
+}
+
+/** An answer to pass on, and the permit of its request. */
+export interface Answered<Answer> {
+  readonly answer: Answer;
+  readonly permit: Permit;
+}
+
 /** One call to an upstream, with all attempts to send it. Each attempt enters, is sent, and is answered or fails. */
 export class OutboundCall {
   private attempt = 0;
@@ -183,6 +200,27 @@ export class OutboundCall {
 
   private get leftMs(): number {
     return this.turn.since + this.turn.timeoutMs - performance.now();
+  }
+
+  /** Sends the call, again if necessary, until there is an answer to pass on. Rejects if it can't be sent, or isn't answered. */
+  async exchange<Answer>(sent: SentCall, { send, read, discard }: CallClient<Answer>): Promise<Answered<Answer>> {
+    let permit = await this.enter();
+    for (;;) {
+      const answer = await send().catch((error: unknown) => {
+        this.failed();
+        throw error;
+      });
+      const response = await read(answer);
+      const waitMs = this.waitMs(sent, this.answered(response), response.status);
+      if (waitMs === undefined) return { answer, permit };
+      const next = await this.reenter(waitMs).catch((error: unknown) => {
+        discard(answer);
+        throw error;
+      });
+      if (next === undefined) return { answer, permit };
+      permit = next;
+      discard(answer);
+    }
   }
 
   /** Waits for the turn of an attempt, and until `notBefore` on the monotonic clock. The caller then sends it at once. */

@@ -145,8 +145,9 @@ interface Redirect {
   readonly method: string;
   /** True if the body is kept, and with it the headers that describe it. */
   readonly keepsBody: boolean;
-  /** True if secret headers may be sent to the new URL. */
   readonly sameOrigin: boolean;
+  /** Returns true for headers to send to the new URL. */
+  readonly keepsHeader: (name: string) => boolean;
 }
 
 /** After these statuses, clients repeat a POST as a GET. */
@@ -154,9 +155,9 @@ const MOVED = new Set([301, 302]);
 const SEE_OTHER = 303;
 
 /** Headers that describe the body. */
-export const BODY_HEADER = /^content-/i;
+const BODY_HEADER = /^content-/i;
 /** Headers that must not be sent to another origin. */
-export const SECRET_HEADER = /^(?:(?:proxy-)?authorization|cookie|host)$/i;
+const SECRET_HEADER = /^(?:(?:proxy-)?authorization|cookie|host)$/i;
 
 /** The target of a redirect, according to the Fetch standard. Throws if it isn't an HTTP URL. */
 export function redirectOf(
@@ -172,5 +173,8 @@ export function redirectOf(
   const verb = method.toUpperCase();
   const isRead = verb === 'GET' || verb === 'HEAD';
   const becomesGet = status === SEE_OTHER ? !isRead : MOVED.has(status) && verb === 'POST';
-  return { url, method: becomesGet ? 'GET' : method, keepsBody: !becomesGet, sameOrigin: url.origin === before.origin };
+  const sameOrigin = url.origin === before.origin;
+  const keepsHeader = (name: string) =>
+    !(becomesGet && BODY_HEADER.test(name)) && (sameOrigin || !SECRET_HEADER.test(name));
+  return { url, method: becomesGet ? 'GET' : method, keepsBody: !becomesGet, sameOrigin, keepsHeader };
 }
