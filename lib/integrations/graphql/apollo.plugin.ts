@@ -24,11 +24,6 @@ type ApolloBody =
   | { readonly kind: 'single'; readonly singleResult: ApolloResult }
   | { readonly kind: 'incremental'; readonly initialResult: ApolloResult };
 
-/** A part of a response, after the first one. */
-interface ApolloPart {
-  readonly hasNext?: boolean;
-}
-
 interface ApolloResult {
   readonly data?: unknown;
   extensions?: Record<string, unknown>;
@@ -92,7 +87,8 @@ export class RateLimitApolloPlugin {
       },
       willSendSubsequentPayload: async (_request, payload) => {
         // Deferred fields may still begin until the last part.
-        if (operation !== undefined && (payload as ApolloPart).hasNext !== true) this.operations.giveBack(operation);
+        if (operation !== undefined && (payload as { readonly hasNext?: boolean }).hasNext !== true)
+          this.operations.giveBack(operation);
       },
     };
   }

@@ -1,4 +1,4 @@
-import { getArgumentValues, getVariableValues, Kind, OperationTypeNode } from 'graphql';
+import { getArgumentValues, getVariableValues, Kind } from 'graphql';
 import type {
   DocumentNode,
   FieldNode,
@@ -71,10 +71,6 @@ export function argumentsOf(
 }
 
 /** The type whose fields an operation selects. */
-export function rootTypeOf({
-  schema,
-  operation: { operation: kind },
-}: OperationSource): GraphQLObjectType | null | undefined {
-  if (kind === OperationTypeNode.QUERY) return schema.getQueryType();
-  return kind === OperationTypeNode.MUTATION ? schema.getMutationType() : schema.getSubscriptionType();
+export function rootTypeOf({ schema, operation }: OperationSource): GraphQLObjectType | null | undefined {
+  return schema.getRootType(operation.operation);
 }
