@@ -33,9 +33,7 @@ export class OutboundCaller<Sent, Answer> {
     private readonly stores: PermitStores,
     flights: Flights,
   ) {
-    const { learn, cost } = settings;
-    const terms = { names: typeof learn === 'boolean' ? undefined : learn, hasCost: cost !== undefined };
-    this.learner = learn === false ? undefined : new Learner(flights, terms, settings.maxLearnedWaitMs);
+    this.learner = settings.learn === false ? undefined : new Learner(flights, settings);
   }
 
   /**
@@ -129,12 +127,12 @@ export class Permit {
     return this.lease.release();
   }
 
-  /** Charges or refunds the difference to the actual cost of a call; held units are not changed. */
+  /** Charges or refunds the difference to the actual cost of a call. */
   async settle(entry: CheckEntry, actual: number): Promise<void> {
     const { store, waits } = this.stores;
     const { limit, cost } = entry;
     const decision = this.turn.decisions[this.entries.indexOf(entry)]!;
-    if (!decision.allowed || limit.off || limit.algorithm.leases !== undefined) return;
+    if (!decision.allowed || limit.off) return;
     await settle(store, chargeOf(entry, decision), actual);
     if (actual < cost) waits.wake(entry);
   }
@@ -146,10 +144,7 @@ const MOST_BODY_MS = 30_000;
 
 /** The settings and services that a call gets from its caller. */
 interface CallContext {
-  readonly settings: Pick<
-    OutboundSettings<never, never>,
-    'timeoutMs' | 'attempts' | 'parse' | 'maxLearnedWaitMs' | 'readsBody'
-  >;
+  readonly settings: OutboundSettings<never, never>;
   readonly stores: PermitStores;
   readonly learner: Learner | undefined;
 }

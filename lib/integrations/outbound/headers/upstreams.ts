@@ -83,6 +83,11 @@ function github(response: UpstreamResponse): UpstreamReport {
   };
 }
 
+/** A parser for limits and `Retry-After`. */
+function reading(limitsOf: (response: UpstreamResponse) => UpstreamLimit[]): UpstreamParser {
+  return (response) => ({ limits: limitsOf(response), retryAfterMs: retryAfterMs(response) });
+}
+
 /** The name of a known upstream. */
 export type UpstreamName =
   | 'rate-limit'
@@ -108,12 +113,12 @@ export const upstreams: Readonly<Record<UpstreamName, Upstream>> = {
       'RateLimit-Reset',
       'Retry-After',
     ],
-    parse: (response) => ({ limits: rateLimitFields(response), retryAfterMs: retryAfterMs(response) }),
+    parse: reading(rateLimitFields),
   },
   'x-rate-limit': {
     documentation: 'https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/',
     reads: ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset', 'Retry-After'],
-    parse: (response) => ({ limits: xRateLimitFields(response), retryAfterMs: retryAfterMs(response) }),
+    parse: reading((response) => xRateLimitFields(response)),
   },
   github: {
     documentation: 'https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api',
@@ -133,7 +138,7 @@ export const upstreams: Readonly<Record<UpstreamName, Upstream>> = {
       'Retry-After-Ms',
       'Retry-After',
     ],
-    parse: (response) => ({ limits: openai(response), retryAfterMs: retryAfterMs(response) }),
+    parse: reading(openai),
   },
   anthropic: {
     documentation: 'https://platform.claude.com/docs/en/api/rate-limits',
@@ -154,7 +159,7 @@ export const upstreams: Readonly<Record<UpstreamName, Upstream>> = {
   shopify: {
     documentation: 'https://shopify.dev/docs/api/admin-rest/usage/rate-limits',
     reads: ['X-Shopify-Shop-Api-Call-Limit', 'Retry-After'],
-    parse: (response) => ({ limits: shopify(response), retryAfterMs: retryAfterMs(response) }),
+    parse: reading(shopify),
   },
   'shopify-graphql': {
     documentation: 'https://shopify.dev/docs/api/usage/limits',
@@ -166,12 +171,12 @@ export const upstreams: Readonly<Record<UpstreamName, Upstream>> = {
     documentation: 'https://docs.stripe.com/rate-limits',
     // Stripe-Rate-Limited-Reason has the reason of a rejection, but Stripe sends neither a wait nor the remaining units.
     reads: ['Retry-After'],
-    parse: (response) => ({ limits: [], retryAfterMs: retryAfterMs(response) }),
+    parse: reading(() => []),
   },
   slack: {
     documentation: 'https://docs.slack.dev/apis/web-api/rate-limits',
     reads: ['Retry-After'],
-    parse: (response) => ({ limits: [], retryAfterMs: retryAfterMs(response) }),
+    parse: reading(() => []),
   },
   discord: {
     documentation: 'https://docs.discord.com/developers/topics/rate-limits',
@@ -182,10 +187,7 @@ export const upstreams: Readonly<Record<UpstreamName, Upstream>> = {
       'X-RateLimit-Bucket',
       'Retry-After',
     ],
-    parse: (response) => ({
-      limits: xRateLimitFields(response, textOf(response.headers, 'x-ratelimit-bucket')),
-      retryAfterMs: retryAfterMs(response),
-    }),
+    parse: reading((response) => xRateLimitFields(response, textOf(response.headers, 'x-ratelimit-bucket'))),
   },
 };
 
