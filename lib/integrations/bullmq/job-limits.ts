@@ -21,11 +21,6 @@ import type { JobEvents, JobUnits, LimitedJob } from './job-types.js';
 /** The longest wait inside a worker, in milliseconds. */
 const HOLD_MS = 250;
 
-/** The units that a job took in order to start. They are returned if it doesn't start. */
-interface JobStart {
-  readonly taken: readonly Refund[];
-}
-
 /**
  * Counts when jobs start, in separate counters from those that decide when they may start. BullMQ puts a job whose time has come behind all
  * waiting jobs, so late jobs would otherwise start all at once. A job that is on time always fits, because the reserved times obey the
@@ -38,10 +33,10 @@ class JobStarts {
   ) {}
 
   /**
-   * Takes the units that a job needs to start, and waits for them. If the job is too late, returns the limit that has no room and the wait
+   * Takes the units that a job needs to start, and waits for them. Returns what gives them back. If the job is too late, returns the limit that has no room and the wait
    * for it.
    */
-  async take({ id, reserved, hasStalled }: JobRequest, holdMs = HOLD_MS): Promise<JobStart | JobWait> {
+  async take({ id, reserved, hasStalled }: JobRequest, holdMs = HOLD_MS): Promise<Refund[] | JobWait> {
     const taken: Refund[] = [];
     for (const entry of reserved) {
       if (entry.limit.shadow) continue;
@@ -52,17 +47,17 @@ class JobStarts {
         answer = await this.reserve(entry, id, holdMs);
       }
       if (!answer.allowed) {
-        await this.giveBack({ taken });
+        await this.giveBack(taken);
         return { entry, ms: answer.retryAfterMs };
       }
       if (answer.delayMs > 0) await sleep(Math.ceil(answer.delayMs));
       taken.push(claimOf(entry, id));
       if (answer.wasClaimed !== true) taken.push({ ...chargeOf(entry, answer), ofStarts: true });
     }
-    return { taken };
+    return taken;
   }
 
-  async giveBack({ taken }: JobStart): Promise<void> {
+  async giveBack(taken: readonly Refund[]): Promise<void> {
     if (taken.length > 0) await this.store.refund(taken);
   }
 
@@ -215,9 +210,8 @@ export class JobLimits<J extends LimitedJob> implements JobUnits<J> {
 
   /** Starts a job whose time has come. If it is so late that others have started at its time, it has to reserve again. */
   private async start(request: JobRequest): Promise<Lease[] | JobWait> {
-    const start = await this.starts.take(request);
-    if ('entry' in start) return this.claims.claimAnew(request, start);
-    return this.finish(request, start);
+    const taken = await this.starts.take(request);
+    return Array.isArray(taken) ? this.finish(request, taken) : this.claims.claimAnew(request, taken);
   }
 
   /**
@@ -225,14 +219,14 @@ export class JobLimits<J extends LimitedJob> implements JobUnits<J> {
    * reserve a new time.
    */
   private async overtake(request: JobRequest, wait: JobWait): Promise<Lease[] | JobWait> {
-    const start = await this.starts.take(request, 0);
-    if ('entry' in start) return wait;
+    const taken = await this.starts.take(request, 0);
+    if (!Array.isArray(taken)) return wait;
     await this.claims.giveBack(request);
-    return this.finish(request, start);
+    return this.finish(request, taken);
   }
 
   /** Takes the units that a job needs in addition to its reservation. */
-  private async finish(request: JobRequest, start: JobStart): Promise<Lease[] | JobWait> {
+  private async finish(request: JobRequest, start: readonly Refund[]): Promise<Lease[] | JobWait> {
     const taken = await this.ask(request.asked);
     if (!Array.isArray(taken)) await this.starts.giveBack(start);
     return taken;
