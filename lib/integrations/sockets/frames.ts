@@ -239,16 +239,11 @@ class ControlFrames {
   }
 }
 
-/** A frame with its attachments. */
-interface Message {
-  isRefused: boolean;
-}
-
 /** Frames of one connection. Attachments share the decision of their frame: without it, socket.io could not read them. */
 class AttachedFrames {
   /** Attachments that have not arrived yet, and how to handle them. */
   private missing = 0;
-  private message: Message = { isRefused: false };
+  private message = { isRefused: false };
 
   constructor(private readonly gate: FrameGate) {}
 
@@ -258,7 +253,7 @@ class AttachedFrames {
       this.missing--;
       return gate.follow(() => (message.isRefused ? gate.countRefused() : pass()));
     }
-    const own: Message = { isRefused: false };
+    const own = { isRefused: false };
     this.message = own;
     this.missing = typeof data === 'string' ? Number(WITH_ATTACHMENTS.exec(data)?.[1] ?? 0) : 0;
     gate.frame(data, pass, () => (own.isRefused = true), 1 + this.missing);

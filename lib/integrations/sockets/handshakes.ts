@@ -1,3 +1,4 @@
+import type { EventEmitter } from 'node:events';
 import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { HttpException } from '@nestjs/common';
 import { Attempts, logger } from '../../engine/errors/logger.js';
@@ -104,16 +105,10 @@ function answer({ refusal, response }: Admission, polls: boolean): void {
   response.end(body);
 }
 
-/** A stream that reports errors. */
-interface Stream {
-  on(event: 'error', listener: () => void): unknown;
-  off(event: 'error', listener: () => void): unknown;
-}
-
 function ignored(): void {}
 
 /** Keeps a client that resets its connection from ending the process. Returns a function that lets others handle errors again. */
-function ignoreErrors(stream: Stream): () => void {
+function ignoreErrors(stream: EventEmitter): () => void {
   stream.on('error', ignored);
   return () => void stream.off('error', ignored);
 }
