@@ -44,20 +44,18 @@ const SLACK_MS = 1000;
 
 /** Counts hits on Redis. Its connection, deadline and slots are those of the store for limits; its script is its own. */
 export class RedisHits extends RedisStore {
-  private readonly lead: string;
   private readonly time: RedisStoreOptions['clock'];
 
   constructor(connection: Connection, options: RedisStoreOptions & { readonly prefix: string }) {
     super(connection, { ...options, script: HITS_SCRIPT });
-    this.lead = options.prefix;
     this.time = options.clock;
   }
 
   /** Counts a hit on a counter. Rejects with `RateLimitStoreError`. */
   async increment(counter: Counter, name: string, { ttl, limit, block }: HitTerms): Promise<ThrottlerRecord> {
-    const { calls, slots, time, timeoutMs } = this;
+    const { calls, prefix, slots, time, timeoutMs } = this;
     // No namespace of limits contains an equals sign.
-    const key = `${this.lead}:{${plainIdentity(counter.identity)}}:throttler=${plainIdentity(name)}`;
+    const key = `${prefix}:{${plainIdentity(counter.identity)}}:throttler=${plainIdentity(name)}`;
     const now = time === undefined ? 0 : Math.floor(time.now() / 1000);
     const args = [ttl, limit, block, time?.slackMs ?? SLACK_MS, now].map(String);
     const node = slots?.nodeOf(counter);
