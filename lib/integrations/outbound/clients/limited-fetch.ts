@@ -1,5 +1,5 @@
 import type { UpstreamResponse } from '../../../engine/limit-headers/upstream-report.js';
-import { heldResponse, isJson, isStream, readJson, redirectOf } from './requests-and-responses.js';
+import { heldResponse, isJson, isStream, readJson, redirectOf, withProperties } from './requests-and-responses.js';
 import type { Answered, OutboundCaller, Permit } from '../outbound-call.js';
 
 /** The number of redirects that `fetch` follows. */
@@ -18,7 +18,8 @@ export function limitedFetch(caller: OutboundCaller<Request, Response>): typeof 
     for (let redirects = 0; ; redirects++) {
       const { answer, permit } = await sendLimited(caller, request, init, { since, canRepeat: again !== undefined });
       const next = isFollowed(request) ? await redirected(request, answer, redirects, again, permit) : undefined;
-      if (next === undefined) return handOn(redirects > 0 ? asRedirected(answer) : answer, permit, caller);
+      if (next === undefined)
+        return handOn(redirects > 0 ? withProperties(answer, { redirected: true }) : answer, permit, caller);
       request = next;
     }
   };
@@ -92,15 +93,6 @@ async function redirected(
     discard(response);
     throw new TypeError('fetch failed', { cause });
   }
-}
-
-/** A response after redirects. */
-function asRedirected(response: Response): Response {
-  const clone = () => asRedirected(Response.prototype.clone.call(response));
-  return Object.defineProperties(response, {
-    redirected: { value: true },
-    clone: { value: clone, configurable: true },
-  });
 }
 
 async function send(request: Request, init: RequestInit | undefined): Promise<Response> {

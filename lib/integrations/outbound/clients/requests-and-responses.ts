@@ -99,20 +99,18 @@ export function heldResponse(response: Response, release: () => void): Response 
     release();
     return response;
   }
-  const held = ofSameOrigin(new Response(watched(response.body, release), { headers: response.headers }), response);
+  const { headers, status, statusText, ok, url, redirected, type } = response;
+  const made = new Response(watched(response.body, release), { headers });
+  const held = withProperties(made, { status, statusText, ok, url, redirected, type });
   abandoned.register(held, release);
   return held;
 }
 
-/** Copies properties that the `Response` constructor doesn't accept, such as unusual statuses like 999. */
-function ofSameOrigin(made: Response, origin: Response): Response {
-  const { status, statusText, ok, url, redirected, type } = origin;
-  const clone = () => ofSameOrigin(Response.prototype.clone.call(made), made);
-  const properties = { status, statusText, ok, url, redirected, type, clone };
-  return Object.defineProperties(
-    made,
-    Object.fromEntries(Object.entries(properties).map(([name, value]) => [name, { value }])),
-  );
+/** Sets properties that the `Response` constructor doesn't accept, such as unusual statuses like 999. Clones have them as well. */
+export function withProperties(response: Response, properties: Partial<Response>): Response {
+  const clone = () => withProperties(Response.prototype.clone.call(response), properties);
+  const own = Object.entries({ ...properties, clone }).map(([name, value]) => [name, { value }]);
+  return Object.defineProperties(response, Object.fromEntries(own) as PropertyDescriptorMap);
 }
 
 /** Returns the same bytes. Calls `release` once they were read to the end, fail or are cancelled. They may fail while nobody reads them. */

@@ -11,7 +11,7 @@ const LEAST_MARGIN = 2;
 const INSTANCES = 2 ** 48 - 1;
 
 /** The lesson of one response. It is reported together with the units in flight. */
-export type AnswerLesson = Omit<Lesson, 'inFlight' | 'instance' | 'rate'> & {
+type AnswerLesson = Omit<Lesson, 'inFlight' | 'instance' | 'rate'> & {
   /** The lesson about the rate, for limits without a rate of their own. */
   readonly rate?: Omit<RateLesson, 'largest' | 'slowestMs'>;
 };
