@@ -186,7 +186,7 @@ export class Selections {
 }
 
 /** Returns true for an interface or a union. */
-export function isAbstract(type: GraphQLNamedType | undefined): type is GraphQLAbstractType {
+function isAbstract(type: GraphQLNamedType | undefined): type is GraphQLAbstractType {
   const kind = type?.[Symbol.toStringTag];
   return kind === 'GraphQLInterfaceType' || kind === 'GraphQLUnionType';
 }

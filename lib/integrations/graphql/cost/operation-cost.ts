@@ -7,7 +7,7 @@ import { isWeight, type QueryCostSettings } from './cost-options.js';
 import { type ErrorTree, type FieldTerms, type FieldTermsReader, hasErrorBelow } from './field-terms.js';
 
 /** The cost of an operation that is too large to be counted. It is more than any limit allows. */
-export const BEYOND_COUNTING = Number.MAX_SAFE_INTEGER;
+const BEYOND_COUNTING = Number.MAX_SAFE_INTEGER;
 
 /** How many fields settling may read more than once: this many, and this many times as many as it has read once. */
 const REPEATED_FIELDS = 20_000;
