@@ -2,44 +2,55 @@ import type { ExecutionContext, Type } from '@nestjs/common';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
 import type { GraphQLResolveInfo, GraphQLSchema } from 'graphql';
 import type { Phase } from '../../app/config/common-limit-options.js';
+import { RATE_LIMIT_STORE } from '../../app/config/tokens.js';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { logger } from '../../engine/errors/logger.js';
 import { graphqlMessages } from '../../engine/errors/messages/graphql.js';
-import type { Answers } from '../../nest/request/answers.js';
+import { Answers } from '../../nest/request/answers.js';
 import { runOf } from '../../nest/request/call-run.js';
 import { giveBack } from '../../nest/request/charges.js';
-import type { DeniedAddresses } from '../../nest/request/denied-addresses.js';
+import { Completions } from '../../nest/request/completions.js';
+import { DeniedAddresses } from '../../nest/request/denied-addresses.js';
 import { LimitedRequest } from '../../nest/request/limited-request.js';
 import { keepRequest, requestOfCall } from '../../nest/request/requests.js';
-import type { RequestLimiter } from '../../nest/request/request-limiter.js';
-import type { Transports } from '../../nest/request/transports.js';
-import { boundGuards } from '../../app/rules/guard-check.js';
-import type { RouteRulesRegistry } from '../../app/rules/route-rules-registry.js';
+import { RequestCheck } from '../../nest/request/request-check.js';
+import { RequestLimiter } from '../../nest/request/request-limiter.js';
+import { Transports } from '../../nest/request/transports.js';
+import { boundGuards, GuardCheck } from '../../app/rules/guard-check.js';
+import { HandlerClasses } from '../../app/rules/handler-classes.js';
+import { LimitRegistry } from '../../app/rules/limit-registry.js';
+import { RouteRulesRegistry } from '../../app/rules/route-rules-registry.js';
 import { RouteRules } from '../../app/rules/route-rules.js';
 import { callOf } from '../../app/transports/read-request.js';
 import { reasonOf } from '../../engine/errors/reasons.js';
-import type { OperationResult, QueryCosts } from './cost/query-costs.js';
-import { callArguments, infoOf, OperationInfo, type ResolvedFields, rootFieldsOf, sourceOf } from './root-fields.js';
-import type { JointCheck } from './joint-check.js';
-import { keepOperation, knownOperation } from './operation.js';
-import { Operation } from './operation.js';
+import type { Store } from '../../storage/stores/store.js';
+import type { QueryCostSettings } from './cost/cost-options.js';
+import { type OperationResult, QueryCosts } from './cost/query-costs.js';
+import { callArguments, infoOf, OperationInfo, ResolvedFields, rootFieldsOf, sourceOf } from './root-fields.js';
+import { JointCheck } from './joint-check.js';
+import { keepOperation, knownOperation, Operation } from './operation.js';
 import type { OperationSource } from './operation-source.js';
 
 /** The type names under which Nest's decorators register root fields. */
 const ROOTS = { query: 'Query', mutation: 'Mutation', subscription: 'Subscription' } as const;
 
-/** The services that the check of operations uses. */
-export interface OperationServices {
-  readonly limiter: RequestLimiter;
-  readonly registry: RouteRulesRegistry;
-  readonly transports: Transports;
-  readonly answers: Answers;
-  readonly deniedAddresses: DeniedAddresses;
-  readonly check: JointCheck;
-  readonly fields: ResolvedFields;
-  /** `undefined` if operations cost nothing. */
-  readonly costs: QueryCosts | undefined;
+/** Finds the services that the check of operations uses. Throws `RateLimitConfigError` for an invalid limit of the cost. */
+export function operationServices(find: <T>(token: Type<T> | symbol) => T, cost: QueryCostSettings | undefined) {
+  const answers = find(Answers);
+  return {
+    limiter: find(RequestLimiter),
+    registry: find(RouteRulesRegistry),
+    transports: find(Transports),
+    answers,
+    deniedAddresses: find(DeniedAddresses),
+    check: new JointCheck(find(RequestCheck), answers, find(Completions), find<Store>(RATE_LIMIT_STORE)),
+    fields: new ResolvedFields(find(HandlerClasses), find(GuardCheck)),
+    /** `undefined` if operations cost nothing. */
+    costs: cost && new QueryCosts(cost, find(LimitRegistry), 'RateLimitGraphqlModule: cost.limit'),
+  };
 }
+
+type OperationServices = ReturnType<typeof operationServices>;
 
 /** Serves as the handler of an operation, which has none. */
 function operation(): void {}

@@ -16,31 +16,18 @@ import {
 } from '@nestjs/common';
 import { ApplicationConfig, HttpAdapterHost, ModuleRef } from '@nestjs/core';
 import type { Observable } from 'rxjs';
-import { RATE_LIMIT_STORE } from '../../app/config/tokens.js';
-import { GuardCheck } from '../../app/rules/guard-check.js';
-import { HandlerClasses } from '../../app/rules/handler-classes.js';
 import { LimitRegistry } from '../../app/rules/limit-registry.js';
-import { RouteRulesRegistry } from '../../app/rules/route-rules-registry.js';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { moduleLogger } from '../../engine/errors/logger.js';
 import { graphqlMessages } from '../../engine/errors/messages/graphql.js';
 import type { Awaitable } from '../../engine/util/awaitable.js';
 import { providerOf } from '../../nest/copies.js';
 import { addProvider } from '../../nest/rate-limit.module.js';
-import { Answers } from '../../nest/request/answers.js';
-import { Completions } from '../../nest/request/completions.js';
-import { DeniedAddresses } from '../../nest/request/denied-addresses.js';
-import { RequestCheck } from '../../nest/request/request-check.js';
 import { RequestLimiter } from '../../nest/request/request-limiter.js';
-import { Transports } from '../../nest/request/transports.js';
-import type { Store } from '../../storage/stores/store.js';
 import { RateLimitApolloPlugin } from './apollo.plugin.js';
 import { type QueryCostSettings, type RateLimitGraphqlOptions, readGraphqlOptions } from './cost/cost-options.js';
-import { QueryCosts } from './cost/query-costs.js';
-import { JointCheck } from './joint-check.js';
 import { hookIntoMercurius } from './mercurius.hooks.js';
-import { Operations, type OperationServices } from './operations.js';
-import { ResolvedFields } from './root-fields.js';
+import { Operations, operationServices } from './operations.js';
 
 /** Lets the fields of an operation wait until the whole operation is decided. Other calls are limited as without GraphQL. */
 @Injectable()
@@ -109,7 +96,7 @@ export class RateLimitGraphqlModule implements OnModuleInit, OnApplicationBootst
       config.addGlobalInterceptor(new OperationInterceptor(operations));
     }
     // A server may start before `onModuleInit` is called here.
-    operations.open = () => this.services();
+    operations.open = () => operationServices((token) => this.find(token), settings.cost);
   }
 
   /** Sets up the module. Throws `RateLimitConfigError` for a wrong option. */
@@ -145,26 +132,6 @@ export class RateLimitGraphqlModule implements OnModuleInit, OnApplicationBootst
     const hasMercurius = typeof server === 'function' || typeof server === 'object';
     if (hasMercurius && server !== null && hookIntoMercurius(server, this.operations)) return;
     if (!this.plugin.isUsed) moduleLogger.warn(graphqlMessages.noServer());
-  }
-
-  private services(): OperationServices {
-    const answers = this.find(Answers);
-    const { cost } = this.settings;
-    return {
-      limiter: this.find(RequestLimiter),
-      registry: this.find(RouteRulesRegistry),
-      transports: this.find(Transports),
-      answers,
-      deniedAddresses: this.find(DeniedAddresses),
-      check: new JointCheck(
-        this.find(RequestCheck),
-        answers,
-        this.find(Completions),
-        this.find<Store>(RATE_LIMIT_STORE),
-      ),
-      fields: new ResolvedFields(this.find(HandlerClasses), this.find(GuardCheck)),
-      costs: cost && new QueryCosts(cost, this.find(LimitRegistry), 'RateLimitGraphqlModule: cost.limit'),
-    };
   }
 
   /** A part of `RateLimitModule`, which may be created later than this module. */

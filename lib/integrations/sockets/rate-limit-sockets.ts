@@ -1,18 +1,9 @@
 import type { INestApplicationContext, Type, WebSocketAdapter } from '@nestjs/common';
-import { HttpAdapterHost } from '@nestjs/core';
-import { RATE_LIMIT_STORE } from '../../app/config/tokens.js';
-import { LimitRegistry } from '../../app/rules/limit-registry.js';
-import { WaitQueues } from '../../app/waiting/wait-queues.js';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { socketMessages } from '../../engine/errors/messages/sockets.js';
 import { asObject } from '../../engine/util/objects.js';
 import { providerOf } from '../../nest/copies.js';
-import { Answers } from '../../nest/request/answers.js';
-import { DeniedAddresses } from '../../nest/request/denied-addresses.js';
-import { RequestCheck } from '../../nest/request/request-check.js';
-import { RequestLimiter } from '../../nest/request/request-limiter.js';
-import type { Store } from '../../storage/stores/store.js';
-import { addressReader, SocketChecks, type SocketServices } from './socket-checks.js';
+import { SocketChecks, socketServices } from './socket-checks.js';
 import { EngineFrames, FrameGate, type NamespaceSocket } from './frames.js';
 import { EngineHandshakes, type EngineServer, type WsClient, WsHandshakes, type WsServer } from './handshakes.js';
 import { readSocketOptions, type SocketLimitOptions } from './socket-options.js';
@@ -39,28 +30,15 @@ export function rateLimitSockets<Adapter extends WebSocketAdapter>(
   if (limited.has(adapter))
     throw new RateLimitConfigError(socketMessages.limitedTwice(), { code: 'SLUICE_DUPLICATE_MODULE' });
   const settings = readSocketOptions(options);
-  const checks = new SocketChecks(settings, servicesOf(app));
+  const find = <T>(token: Type<T> | symbol): T =>
+    providerOf(app, token, 'rateLimitSockets', socketMessages.noRateLimitModule());
+  const checks = new SocketChecks(settings, socketServices(find));
   const servers = new LimitedServers(checks, settings.closeAfter, adapter.constructor.name);
   const create = adapter.create.bind(adapter);
   // The server that was made: an adapter of the app may pass options of its own to it.
   adapter.create = (port, serverOptions) => servers.limit(create(port, serverOptions) as object);
   limited.add(adapter);
   return adapter;
-}
-
-function servicesOf(app: INestApplicationContext): SocketServices {
-  const find = <T>(token: Type<T> | symbol): T =>
-    providerOf(app, token, 'rateLimitSockets', socketMessages.noRateLimitModule());
-  return {
-    registry: find(LimitRegistry),
-    check: find(RequestCheck),
-    answers: find(Answers),
-    deniedAddresses: find(DeniedAddresses),
-    limiter: find(RequestLimiter),
-    store: find<Store>(RATE_LIMIT_STORE),
-    queues: find(WaitQueues),
-    address: addressReader(find(HttpAdapterHost).httpAdapter),
-  };
 }
 
 function hasMethod(value: unknown, name: string): boolean {

@@ -1,39 +1,43 @@
 import { type IncomingMessage, ServerResponse } from 'node:http';
-import { HttpException, InternalServerErrorException, UnauthorizedException } from '@nestjs/common';
+import { HttpException, InternalServerErrorException, type Type, UnauthorizedException } from '@nestjs/common';
+import { HttpAdapterHost } from '@nestjs/core';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
+import { RATE_LIMIT_STORE } from '../../app/config/tokens.js';
 import { Lease } from '../../app/limiter/lease.js';
 import { listedRules } from '../../app/limiter/limit-checks.js';
-import type { LimitRegistry } from '../../app/rules/limit-registry.js';
+import { LimitRegistry } from '../../app/rules/limit-registry.js';
 import type { RuleEntry } from '../../app/rules/resolve/resolve.js';
 import { RouteRules, rulesOfPhase, withAncestors } from '../../app/rules/route-rules.js';
 import type { Rule } from '../../app/rules/rule.js';
 import { type FrameworkAdapter, frameworkAddress, type ReadAddress } from '../../app/transports/framework-address.js';
 import type { RequestReader } from '../../app/transports/request-reader.js';
 import { wsReader } from '../../app/transports/ws.reader.js';
-import type { WaitQueues } from '../../app/waiting/wait-queues.js';
+import { WaitQueues } from '../../app/waiting/wait-queues.js';
 import { Attempts, logger, OnceLogger } from '../../engine/errors/logger.js';
 import { socketMessages } from '../../engine/errors/messages/sockets.js';
 import { andThen, type Awaitable, isPromise } from '../../engine/util/awaitable.js';
-import type { Answers } from '../../nest/request/answers.js';
+import { Answers } from '../../nest/request/answers.js';
 import type { StoreCheck } from '../../nest/request/charges.js';
-import type { DeniedAddresses } from '../../nest/request/denied-addresses.js';
+import { DeniedAddresses } from '../../nest/request/denied-addresses.js';
 import { LimitedRequest } from '../../nest/request/limited-request.js';
-import type { PendingCheck, RequestCheck } from '../../nest/request/request-check.js';
-import type { RequestLimiter } from '../../nest/request/request-limiter.js';
+import { type PendingCheck, RequestCheck } from '../../nest/request/request-check.js';
+import { RequestLimiter } from '../../nest/request/request-limiter.js';
 import { heldOf } from '../../storage/stores/store-decision.js';
 import type { Store } from '../../storage/stores/store.js';
 import type { SocketSettings } from './socket-options.js';
 
-/** The services that the checks use. */
-export interface SocketServices {
-  readonly registry: LimitRegistry;
-  readonly check: RequestCheck;
-  readonly answers: Answers;
-  readonly deniedAddresses: DeniedAddresses;
-  readonly limiter: RequestLimiter;
-  readonly store: Store;
-  readonly queues: WaitQueues;
-  readonly address: ReadAddress;
+/** Finds the services that the checks use. */
+export function socketServices(find: <T>(token: Type<T> | symbol) => T) {
+  return {
+    registry: find(LimitRegistry),
+    check: find(RequestCheck),
+    answers: find(Answers),
+    deniedAddresses: find(DeniedAddresses),
+    limiter: find(RequestLimiter),
+    store: find<Store>(RATE_LIMIT_STORE),
+    queues: find(WaitQueues),
+    address: addressReader(find(HttpAdapterHost).httpAdapter),
+  };
 }
 
 /** A handshake request with data that Node's own request doesn't have. */
@@ -73,7 +77,7 @@ export class SocketChecks {
   /** Throws `RateLimitConfigError` for wrong limits. */
   constructor(
     private readonly settings: SocketSettings,
-    private readonly services: SocketServices,
+    private readonly services: ReturnType<typeof socketServices>,
   ) {
     this.rules = this.compiled({ handshakes: settings.handshakes, connections: settings.connections });
     this.frameRules = this.compiled({ frames: settings.frames });
@@ -224,7 +228,7 @@ function problemOf({ name, settings, limit }: Rule, location: string, isHeld: bo
  * Reads addresses with the framework's own `request.ip`, because the handshake of a WebSocket never reaches the framework. For a framework
  * other than Express and Fastify, it returns the address of the connection, and logs clients behind a proxy once.
  */
-export function addressReader(adapter: FrameworkAdapter | undefined): ReadAddress {
+function addressReader(adapter: FrameworkAdapter | undefined): ReadAddress {
   const read = frameworkAddress(adapter);
   if (read !== undefined) return read;
   const log = new OnceLogger(logger);
