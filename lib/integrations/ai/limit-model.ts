@@ -144,10 +144,8 @@ export function limitModel(limiters: LimiterService, options: LimitModelOptions)
   };
 }
 
-/** A call that may be made. */
 interface ReservedCall {
   readonly held: ReservedCheck;
-  /** The units of each limit. */
   readonly units: readonly number[];
   readonly estimated: TokenUsage;
 }

@@ -47,7 +47,6 @@ function canReserve({ limit: { algorithm } }: CheckEntry): boolean {
   return algorithm.reservation !== undefined || algorithm.queue !== undefined;
 }
 
-/** How long a job has to wait for a limit. */
 export interface JobWait {
   readonly entry: CheckEntry;
   /** Milliseconds; `Infinity` if it can never start. */

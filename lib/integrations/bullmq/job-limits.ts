@@ -106,7 +106,6 @@ class DelayedJobs {
     if (this.requests.size > MAX_JOBS) this.requests.delete(this.requests.keys().next().value!);
   }
 
-  /** Removes a job and returns its request. */
   take(queue: string, id: string): JobRequest | undefined {
     const key = keyOf(queue, id);
     const request = this.requests.get(key);

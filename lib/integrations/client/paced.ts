@@ -40,7 +40,6 @@ const FIRST_WAIT_MS = 500;
 /** The share by which the wait before a call is sent again is lengthened at random, and the most that this adds. */
 const JITTER = 0.1;
 const MOST_JITTER_MS = 1000;
-/** Maximum number of origins. */
 const MOST_ORIGINS = 100;
 
 /**
@@ -197,7 +196,6 @@ interface Waiting extends Call {
   settle: (error?: { readonly reason: unknown }) => void;
 }
 
-/** The part of a response that is about limits. */
 interface Report {
   readonly limits: readonly UpstreamLimit[];
   /** How long to wait after a rejection; `undefined` if the call wasn't rejected. */

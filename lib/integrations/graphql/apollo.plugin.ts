@@ -7,7 +7,6 @@ import { Operations } from './operations.js';
 /** The metadata key of `@Plugin` of `@nestjs/apollo`, in version 13 and 14. */
 const PLUGIN = 'graphql:plugin';
 
-/** The fields of Apollo Server's request that limits use. */
 interface ApolloRequest {
   readonly schema: GraphQLSchema;
   readonly document?: DocumentNode;

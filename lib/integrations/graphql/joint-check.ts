@@ -13,7 +13,6 @@ import { ticketBefore } from '../../app/limiter/settlement.js';
 
 /** The entry of one call for a counter that several calls may share. */
 interface Part {
-  /** The index of its call. */
   readonly call: number;
   readonly entry: RuleEntry;
 }

@@ -3,21 +3,18 @@ import type { Operation } from './operation.js';
 import { fragmentsOf, operationsOf, variablesOf } from './operation-source.js';
 import type { Operations } from './operations.js';
 
-/** The fields of Mercurius's context that limits use. */
 interface MercuriusContext {
   readonly reply?: { readonly request?: { readonly body?: unknown; readonly query?: unknown } };
   /** The index of the operation in a batch. */
   readonly operationId?: number;
 }
 
-/** The result of an operation. */
 interface Execution {
   readonly data?: unknown;
   readonly errors?: unknown;
   extensions?: Record<string, unknown>;
 }
 
-/** The properties that Mercurius adds to the Fastify instance. */
 interface Mercurius {
   readonly schema: GraphQLSchema;
   addHook(

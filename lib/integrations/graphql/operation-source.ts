@@ -22,14 +22,12 @@ export interface OperationSource {
   readonly context: object;
 }
 
-/** The fragments of a document by name. */
 export function fragmentsOf({ definitions }: DocumentNode): Record<string, FragmentDefinitionNode> {
   const fragments = Object.create(null) as Record<string, FragmentDefinitionNode>;
   for (const each of definitions) if (each.kind === Kind.FRAGMENT_DEFINITION) fragments[each.name.value] = each;
   return fragments;
 }
 
-/** The operations of a document. */
 export function operationsOf({ definitions }: DocumentNode): OperationDefinitionNode[] {
   return definitions.filter((each) => each.kind === Kind.OPERATION_DEFINITION);
 }

@@ -55,7 +55,6 @@ type OperationServices = ReturnType<typeof operationServices>;
 /** Serves as the handler of an operation, which has none. */
 function operation(): void {}
 
-/** The arguments of that handler. */
 const NO_ARGUMENTS = Object.freeze({});
 
 /** The result of an operation that didn't run. */
@@ -112,7 +111,6 @@ export class Operations {
     }
   }
 
-  /** Settles the cost of an operation. */
   settle(operation: Operation, result: OperationResult | undefined): void {
     const { cost, whole } = operation;
     if (cost === undefined) return;
@@ -172,7 +170,6 @@ export class Operations {
     return field === undefined ? [] : waiting.filter((each) => each === field || hasSameGuards(each, field));
   }
 
-  /** Creates an operation and starts its check. */
   private make(source: OperationSource): Operation {
     const operation = new Operation(source, this.standIn(source));
     keepOperation(operation);

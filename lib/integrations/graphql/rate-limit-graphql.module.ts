@@ -52,7 +52,6 @@ addProvider({ provide: RequestLimiter, useClass: FieldLimiter });
 const FOR_ROOT = 'RateLimitGraphqlModule.forRoot';
 const GRAPHQL_SETTINGS = Symbol('nestjs-sluice:graphql');
 
-/** The options, read and checked. */
 interface GraphqlSettings {
   readonly cost: QueryCostSettings | undefined;
 }

@@ -97,7 +97,6 @@ function onlyField(source: OperationSource): string {
   return name !== undefined && names.size === 1 ? name : '*';
 }
 
-/** The method that resolves a field. */
 interface ResolvedField {
   readonly type: HandlerClass;
   readonly handler: Function;

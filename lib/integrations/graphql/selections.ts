@@ -20,7 +20,6 @@ export interface SelectedField {
   readonly key: string;
   readonly node: FieldNode;
   readonly nodes: FieldNode[];
-  /** The selections on its value. */
   readonly sets: SelectionSetNode[];
 }
 
@@ -64,7 +63,6 @@ export class Selections {
     return id;
   }
 
-  /** The fields selected on an object of a type. */
   of(type: SelectedType, sets: readonly SelectionSetNode[]): ReadonlyMap<string, SelectedField> {
     return this.once(this.fields, type, sets, () => {
       const fields = new Map<string, SelectedField>();
@@ -185,7 +183,6 @@ export class Selections {
   }
 }
 
-/** Returns true for an interface or a union. */
 function isAbstract(type: GraphQLNamedType | undefined): type is GraphQLAbstractType {
   const kind = type?.[Symbol.toStringTag];
   return kind === 'GraphQLInterfaceType' || kind === 'GraphQLUnionType';

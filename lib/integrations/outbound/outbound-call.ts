@@ -112,7 +112,6 @@ export class Permit {
     this.lease = new Lease(this.held, stores.store, stores.waits).keepAlive();
   }
 
-  /** The checks of the call. */
   get entries(): readonly CheckEntry[] {
     return this.turn.entries;
   }
@@ -142,7 +141,6 @@ export class Permit {
 const LEAST_BODY_MS = 1000;
 const MOST_BODY_MS = 30_000;
 
-/** The settings and services that a call gets from its caller. */
 interface CallContext {
   readonly settings: OutboundSettings<never, never>;
   readonly stores: PermitStores;
@@ -155,7 +153,6 @@ interface CallClient<Answer> {
   readonly send: () => Promise<Answer>;
   /** The response as the parsers get it. */
   readonly read: (answer: Answer) => Awaitable<UpstreamResponse>;
-  /** Frees the connection of an answer that nobody reads any more. */
   readonly discard: (answer: Answer) => void;
 }
 
@@ -177,7 +174,6 @@ export class OutboundCall {
     private readonly context: CallContext,
   ) {}
 
-  /** True if the current attempt may be repeated. */
   get mayRepeat(): boolean {
     return this.attempt < this.context.settings.attempts;
   }
@@ -286,7 +282,6 @@ const SERVICE_UNAVAILABLE = 503;
 /** With other methods, a second call may repeat an action. */
 const IDEMPOTENT = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'PUT', 'DELETE']);
 
-/** The facts that decide if a call may be sent again. */
 export interface SentCall {
   readonly method: string;
   /** True if it has an `Idempotency-Key`. */

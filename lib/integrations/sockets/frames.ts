@@ -16,11 +16,9 @@ const FORGIVEN_AFTER_MS = 60_000;
 /** Maximum number of frames of one connection that wait for their decisions. */
 const MOST_WAITING = 10_000;
 
-/** A connection, as the gate uses it. */
 interface GatedConnection {
   /** True if frames still reach handlers. */
   readonly isOpen: boolean;
-  /** Checks the limits of a frame that counts as `frames` frames. */
   decide(data: unknown, frames: number): Awaitable<HttpException | undefined>;
   /** Sends the event `exception` to the client of a rejected frame. */
   notify(data: unknown, event: object): void;
@@ -71,7 +69,6 @@ export class FrameGate {
     if (this.isReady) this.inTurn(pass);
   }
 
-  /** Counts a rejected frame. */
   countRefused(): void {
     const now = performance.now();
     if (now - this.lastRefusal > FORGIVEN_AFTER_MS) this.refused = 0;
@@ -142,7 +139,6 @@ export class EngineFrames {
     private readonly closeAfter: number,
   ) {}
 
-  /** Adds a socket to its connection. */
   add(socket: NamespaceSocket): void {
     const { conn, nsp } = socket;
     let own = this.sockets.get(conn);
@@ -153,7 +149,6 @@ export class EngineFrames {
     });
   }
 
-  /** Limits a connection. */
   limit(conn: EngineSocket): void {
     const gate = new FrameGate(
       {
@@ -226,7 +221,6 @@ class ControlFrames {
     if (conn.readyState !== 'open') transport.close();
   }
 
-  /** Counts the control frames of a WebSocket. */
   follow(transport: EngineTransport): void {
     if (this.followed.has(transport)) return;
     this.followed.add(transport);

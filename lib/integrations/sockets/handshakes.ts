@@ -92,7 +92,6 @@ export class EngineHandshakes {
   }
 }
 
-/** Sends the response to a rejected handshake. */
 function answer({ refusal, response }: Admission, polls: boolean): void {
   const body = refuse(response, refusal!);
   if (polls) return void response.end(body);
@@ -116,14 +115,12 @@ function ignoreErrors(stream: EventEmitter): () => void {
 /** Answers a handshake of ws. */
 type Verified = (isAccepted: boolean, status?: number, message?: string, headers?: Record<string, string>) => void;
 
-/** The data that ws has about a handshake. */
 interface HandshakeInfo {
   readonly req: HandshakeRequest;
 }
 
 type VerifyClient = (info: HandshakeInfo, verified: Verified) => unknown;
 
-/** A client of ws. */
 export interface WsClient {
   request?: IncomingMessage | undefined;
   readonly readyState: number;
@@ -132,7 +129,6 @@ export interface WsClient {
   close(code: number, reason: string): void;
 }
 
-/** A server of ws. */
 export interface WsServer {
   readonly options: { verifyClient?: VerifyClient | null | undefined };
   prependListener(event: 'connection', listener: (client: WsClient, request: HandshakeRequest) => void): unknown;
@@ -141,7 +137,6 @@ export interface WsServer {
 
 /** Limits the handshakes of ws before the app's own `verifyClient`. */
 export class WsHandshakes {
-  /** The headers of admitted handshakes. */
   private readonly headers = new WeakMap<object, Record<string, string>>();
   private readonly attempts = new Attempts(logger);
 
@@ -176,7 +171,6 @@ export class WsHandshakes {
   }
 }
 
-/** Calls the app's own function, if there is one. */
 function verify(own: VerifyClient | undefined, info: HandshakeInfo, verified: Verified): void {
   if (own === undefined) return verified(true);
   let accepted: unknown;

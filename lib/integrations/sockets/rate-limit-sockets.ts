@@ -8,7 +8,6 @@ import { EngineFrames, FrameGate, type NamespaceSocket } from './frames.js';
 import { EngineHandshakes, type EngineServer, type WsClient, WsHandshakes, type WsServer } from './handshakes.js';
 import { readSocketOptions, type SocketLimitOptions } from './socket-options.js';
 
-/** Adapters that have limits. */
 const limited = new WeakSet<object>();
 
 /**
@@ -80,7 +79,6 @@ function limitWsFrames(client: WsClient, checks: SocketChecks, closeAfter: numbe
   };
 }
 
-/** A server of socket.io. */
 interface IoServer {
   readonly engine: EngineServer;
   of(namespace: string): Namespace;

@@ -46,7 +46,6 @@ export interface HandshakeRequest extends IncomingMessage {
   user?: unknown;
 }
 
-/** The decision about a handshake. */
 export interface Admission {
   /** The reason for a rejection; `undefined` if it was admitted. */
   readonly refusal: HttpException | undefined;

@@ -50,7 +50,6 @@ export interface SocketLimitOptions {
 
 type LimitList = readonly (string | LimitDefinition)[];
 
-/** The validated options. */
 export interface SocketSettings extends Pick<SocketLimitOptions, 'authenticate'> {
   readonly handshakes: LimitList;
   readonly connections: LimitList;

@@ -20,7 +20,6 @@ export interface FieldTerms {
   readonly field: GraphQLField<unknown, unknown>;
   /** The points of one value, unless the option `weight` overrides them. */
   readonly weight: number;
-  /** The type of its values. */
   readonly returns: GraphQLNamedType;
   /** The nesting depth of lists; 0 if the field has a single value. */
   readonly lists: number;
@@ -123,7 +122,6 @@ function weightOf(cost: Directive | undefined, place: string): number | undefine
   throw new RateLimitConfigError(graphqlMessages.wrongDirective(place, '@cost', 'weight', given, 'a number >= 0'));
 }
 
-/** An argument of `@listSize`. */
 function listSize<T>(
   size: Directive | undefined,
   argument: string,
@@ -173,7 +171,6 @@ export type ErrorTree = ReadonlyMap<unknown, ErrorTree> | undefined;
 
 type Node = Map<unknown, Node>;
 
-/** The tree of the paths of errors. */
 export function errorTreeOf(errors: unknown): ErrorTree {
   if (!Array.isArray(errors) || errors.length === 0) return undefined;
   const root: Node = new Map();

@@ -25,7 +25,6 @@ interface Sized {
   readonly size: number;
 }
 
-/** The cost of one selected field. */
 interface FieldCost {
   readonly terms: FieldTerms;
   readonly weight: number;
@@ -63,7 +62,6 @@ class CountedObjects {
   }
 }
 
-/** The cost of an operation, before and after it runs. */
 export class OperationCost {
   private readonly selections: Selections;
   private readonly objects = new Map<string, number>();

@@ -78,13 +78,11 @@ export interface OperationResult {
   readonly errors?: unknown;
 }
 
-/** The cost of one operation. */
 export interface RequestedCost {
   readonly points: number;
   readonly count: OperationCost;
 }
 
-/** Counts the points of operations. */
 export class QueryCosts {
   private readonly reader: FieldTermsReader;
   private readonly attempts = new Attempts(logger);
@@ -122,13 +120,11 @@ export class QueryCosts {
     return { rules, counting: this.counting, cost: points };
   }
 
-  /** The cost of an operation before it runs. */
   of(source: OperationSource): RequestedCost {
     const count = new OperationCost(source, this.reader, this.settings, this.attempts);
     return { points: count.requested(), count };
   }
 
-  /** Reports the cost of a rejected operation. */
   refused({ points }: RequestedCost, checked: LimitedRequest): CostReport {
     const own = checked.entries.flatMap((entry, index) => (this.rules.includes(entry.rule) ? index : []));
     const decisions = checked.result?.decisions ?? [];

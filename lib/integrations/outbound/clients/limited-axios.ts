@@ -147,7 +147,6 @@ async function sendLimited(caller: Caller, send: Adapter, config: Config, since?
   });
 }
 
-/** Destroys an unread streamed body. */
 function discard(data: unknown): void {
   if (data instanceof ReadableStream) data.cancel().catch(() => undefined);
   else if (isStream(data)) (data as { destroy?: () => void }).destroy?.();
@@ -188,7 +187,6 @@ function isInstance(instance: unknown): instance is AxiosInstanceLike {
   return isObject && isRecord((instance as Partial<AxiosInstanceLike>).defaults);
 }
 
-/** The options of an axios request that concern redirects. */
 interface AxiosRedirects {
   readonly maxRedirects?: number | undefined;
   readonly beforeRedirect?: ((options: Record<string, unknown>, response: object, request: object) => void) | undefined;

@@ -49,7 +49,6 @@ interface DispatchHandler {
   onResponseError?(controller: DispatchController, error: Error): void;
 }
 
-/** The controls that undici gives handlers for a request. */
 interface DispatchController {
   readonly aborted: boolean;
   readonly paused: boolean;
@@ -274,7 +273,6 @@ class WaitingController implements DispatchController {
     return this.current?.rawTrailers;
   }
 
-  /** Switches to the controller of an attempt that was sent. */
   follow(controller: DispatchController): void {
     this.current = controller;
     if (this.aborted) controller.abort(this.reason!);

@@ -2,9 +2,7 @@ import type { UpstreamResponse } from '../../../engine/limit-headers/upstream-re
 import { heldResponse, isJson, isStream, readJson, redirectOf, withProperties } from './requests-and-responses.js';
 import type { Answered, OutboundCaller, Permit } from '../outbound-call.js';
 
-/** The number of redirects that `fetch` follows. */
 const MOST_REDIRECTS = 20;
-/** The statuses that `fetch` follows. */
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 
 /** A `fetch` whose calls wait for their turn. It follows redirects itself, since each is limited on its own. */
@@ -45,7 +43,6 @@ async function sendLimited(
   });
 }
 
-/** Returns the body for another attempt. */
 type BodyAgain = () => Promise<RequestInit['body']>;
 
 /** A function that returns the body again; `undefined` for a stream. */
@@ -112,7 +109,6 @@ function discard({ body }: Response): void {
   if (body !== null && !body.locked) body.cancel().catch(() => undefined);
 }
 
-/** A response as the parsers get it. */
 async function readable(response: Response, bodyMs: number | undefined): Promise<UpstreamResponse> {
   const { status, headers } = response;
   const receivedAt = Date.now();

@@ -1,4 +1,3 @@
-/** Headers with a lookup by lower-case name. */
 interface NamedHeaders {
   get(name: string): string | null;
 }
@@ -37,7 +36,6 @@ function textOf(value: unknown): string | undefined {
 
 const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\b/i;
 
-/** Returns true if the headers declare a JSON body. */
 export function isJson(headers: { get(name: string): string | null }): boolean {
   return JSON_TYPE.test(headers.get('content-type') ?? '');
 }
@@ -137,7 +135,6 @@ export function watched(body: ReadableStream<Uint8Array>, release: () => void): 
   });
 }
 
-/** The request that a redirect leads to. */
 interface Redirect {
   readonly url: URL;
   readonly method: string;
@@ -152,7 +149,6 @@ interface Redirect {
 const MOVED = new Set([301, 302]);
 const SEE_OTHER = 303;
 
-/** Headers that describe the body. */
 const BODY_HEADER = /^content-/i;
 /** Headers that must not be sent to another origin. */
 const SECRET_HEADER = /^(?:(?:proxy-)?authorization|cookie|host)$/i;

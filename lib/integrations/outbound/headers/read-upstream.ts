@@ -13,7 +13,6 @@ export interface ReadReport {
   readonly refused: boolean;
 }
 
-/** Maximum number of limits to read from a response. */
 const MOST_LIMITS = 20;
 const LONGEST_NAME = 128;
 const SERVICE_UNAVAILABLE = 503;

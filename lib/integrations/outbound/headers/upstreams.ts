@@ -83,7 +83,6 @@ function github(response: UpstreamResponse): UpstreamReport {
   };
 }
 
-/** A parser for limits and `Retry-After`. */
 function reading(limitsOf: (response: UpstreamResponse) => UpstreamLimit[]): UpstreamParser {
   return (response) => ({ limits: limitsOf(response), retryAfterMs: retryAfterMs(response) });
 }
@@ -205,7 +204,6 @@ export const parseUpstream: UpstreamParser = (response) => {
   return { limits: xRateLimitFields(response), retryAfterMs: retryAfterMs(response) };
 };
 
-/** Looks up a path in parsed JSON of unknown shape. */
 function at(value: unknown, ...path: readonly string[]): unknown {
   return path.reduce<unknown>(
     (inner, key) =>

@@ -16,12 +16,10 @@ type AnswerLesson = Omit<Lesson, 'inFlight' | 'instance' | 'rate'> & {
   readonly rate?: Omit<RateLesson, 'largest' | 'slowestMs'>;
 };
 
-/** The units of a counter that are in flight. */
 interface Flight {
   units: number;
   /** The units that this process is requesting from the store. Some of them will be granted and sent. */
   asking: number;
-  /** True if a report to the store is scheduled. */
   isReporting: boolean;
 }
 

@@ -26,7 +26,6 @@ const MAX_BYTES = 20_000_000;
 const KEY_BYTES = 1000;
 
 class LearnedKey extends Kept {
-  /** The largest cost of a call so far. */
   largest = 1;
   rate = FIRST_RATE;
 
@@ -59,7 +58,6 @@ export class LearnedRule implements OutboundRule {
   /** Its rate changes only by learning, after which waiting calls check again anyway. */
   onChange(): void {}
 
-  /** Sets the longest wait that an upstream can cause. */
   waitAtMost(ms: number): void {
     this.slowestMs = Math.min(this.slowestMs, ms);
   }
@@ -101,7 +99,6 @@ const KNOWN = ['algo', 'name'] as const;
 /** The limit of a key before anything was learned about it: one call per second. */
 const FIRST_LIMIT = { algo: 'gcra', rate: 60, interval: 60_000, burst: 1 } as const;
 
-/** The limits of an app with a learned rate. */
 export class LearnedRules {
   private readonly byName = new Map<string, LearnedRule>();
   private readonly byLineage = new Map<string, LearnedRule>();

@@ -5,7 +5,6 @@ import type { UpstreamLimit } from '../../../engine/limit-headers/upstream-repor
 import type { OutboundSettings } from '../outbound-options.js';
 import type { Flights } from './flights.js';
 
-/** The options that decide what limits learn. */
 type LearnTerms = Pick<OutboundSettings<never, never>, 'learn' | 'cost' | 'maxLearnedWaitMs'>;
 
 /** The unit of limits that count calls. A cost of our own is never in this unit. */

@@ -12,7 +12,6 @@ const CROWD = 50;
 const entryOf = (limit: CompiledLimit, cost = 1): CheckEntry => ({ limit, identity: 'user:1', cost });
 const peeked = (limit: CompiledLimit) => ({ entries: [entryOf(limit)], peek: true });
 
-/** Two limits, whose algorithms may differ. */
 interface Pair {
   readonly algo: AlgorithmName;
   readonly other: AlgorithmName;
@@ -66,7 +65,6 @@ export const severalLimitsCases = (algo: AlgorithmName, other: AlgorithmName): C
     run: (stage) => run(stage, { algo, other }),
   }));
 
-/** The number of steps in one history. */
 const STEPS = 60;
 const IDENTITIES = ['user:1', 'user:2'];
 const HOUR_MS = 3_600_000;

@@ -26,7 +26,6 @@ const IDENTITIES = [
   'x'.repeat(2000),
 ];
 
-/** The limit of a case. */
 interface Subject {
   readonly stage: Stage;
   readonly algo: AlgorithmName;
