@@ -3,6 +3,8 @@ import type { ReservedCheck } from '../../app/limiter/reservation.js';
 import { RateLimitArgumentError, RateLimitConfigError } from '../../engine/errors/errors.js';
 import { logger } from '../../engine/errors/logger.js';
 import { aiMessages } from '../../engine/errors/messages/ai.js';
+import { checkValue, wholeNumber } from '../../engine/options/check-options.js';
+import { callableOrClass } from '../../engine/options/kinds.js';
 import type { LimiterService } from '../../nest/limiter.service.js';
 import type { LimitedModelMiddleware, ModelCall, TokenUsage, UsedTokens } from './model-types.js';
 
@@ -169,6 +171,8 @@ async function ending(settle: () => Promise<void>): Promise<void> {
   }
 }
 
+const LOCATION = 'limitModel';
+
 function checkOptions(limiters: unknown, options: LimitModelOptions): void {
   const service = limiters as Partial<LimiterService> | undefined;
   if (typeof service?.reserve !== 'function' || typeof service.for !== 'function')
@@ -179,16 +183,10 @@ function checkOptions(limiters: unknown, options: LimitModelOptions): void {
     // Throws if a limit isn't defined.
     service.for(limit);
     if (key !== undefined && (typeof key !== 'string' || key === '')) refuse(aiMessages.wrongKey(limit, key));
-    if (units !== undefined && typeof units !== 'function') {
-      refuse(aiMessages.wrongOption('units', units, 'a function of the tokens'));
-    }
+    if (units !== undefined) checkValue(LOCATION, 'units', units, callableOrClass('a function of the tokens'));
   }
-  if (maxOutputTokens !== undefined && (!Number.isSafeInteger(maxOutputTokens) || maxOutputTokens < 1)) {
-    refuse(aiMessages.wrongOption('maxOutputTokens', maxOutputTokens, 'a whole number >= 1'));
-  }
-  if (estimate !== undefined && typeof estimate !== 'function') {
-    refuse(aiMessages.wrongOption('estimate', estimate, 'a function of the call'));
-  }
+  if (maxOutputTokens !== undefined) wholeNumber(LOCATION, 'maxOutputTokens', maxOutputTokens);
+  if (estimate !== undefined) checkValue(LOCATION, 'estimate', estimate, callableOrClass('a function of the call'));
 }
 
 function refuse(message: string): never {

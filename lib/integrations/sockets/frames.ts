@@ -1,14 +1,13 @@
 import type { HttpException } from '@nestjs/common';
 import { RateLimitExceededException } from '../../app/http/rate-limit.exceptions.js';
 import { refusalData } from '../../app/transports/refusal.js';
-import { logger, OnceLogger } from '../../engine/errors/logger.js';
+import { Attempts, logger } from '../../engine/errors/logger.js';
 import { socketMessages } from '../../engine/errors/messages/sockets.js';
-import { reasonOf } from '../../engine/errors/reasons.js';
 import { type Awaitable, isPromise } from '../../engine/util/awaitable.js';
 import type { EngineSocket, EngineTransport } from './handshakes.js';
 import type { SocketChecks } from './socket-checks.js';
 
-const log = new OnceLogger(logger);
+const attempts = new Attempts(logger);
 
 /** Rejected frames are forgotten after this many milliseconds without another one. */
 const FORGIVEN_AFTER_MS = 60_000;
@@ -99,7 +98,7 @@ export class FrameGate {
       pass();
     } catch (error) {
       // The error comes from a listener of the app. The listeners after it must still get their frames.
-      log.error(socketMessages.listenerFailed(), error instanceof Error ? error.stack : reasonOf(error));
+      attempts.report(socketMessages.listenerFailed(), error);
     }
   }
 

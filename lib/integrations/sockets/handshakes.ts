@@ -1,6 +1,7 @@
 import type { EventEmitter } from 'node:events';
 import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { HttpException } from '@nestjs/common';
+import { bodyOf } from '../../app/transports/refusal.js';
 import { Attempts, logger } from '../../engine/errors/logger.js';
 import { socketMessages } from '../../engine/errors/messages/sockets.js';
 import type { Admission, HandshakeRequest, SocketChecks } from './socket-checks.js';
@@ -186,13 +187,10 @@ function verify(own: VerifyClient | undefined, info: HandshakeInfo, verified: Ve
 
 /** Sets status and headers for a rejected handshake. Returns the body, which is that of a rejected HTTP request. */
 function refuse(response: ServerResponse, refusal: HttpException): string {
-  const given = refusal.getResponse();
-  const status = refusal.getStatus();
-  const body = typeof given === 'object' ? given : { statusCode: status, message: given };
-  const text = JSON.stringify(body);
-  response.statusCode = status;
+  const body = JSON.stringify(bodyOf(refusal));
+  response.statusCode = refusal.getStatus();
   if (!response.hasHeader('Content-Type')) response.setHeader('Content-Type', 'application/json; charset=utf-8');
-  return text;
+  return body;
 }
 
 /**

@@ -6,7 +6,8 @@ import { redisMessages } from '../../engine/errors/messages/redis.js';
 import { throttlerStorageMessages } from '../../engine/errors/messages/throttler-storage.js';
 import type { Counter } from '../../engine/limits/counter.js';
 import { CompiledLimit } from '../../engine/limits/compiled-limit.js';
-import { duration, knownOptions, wholeNumber } from '../../engine/options/check-options.js';
+import { checkValue, duration, knownOptions, wholeNumber } from '../../engine/options/check-options.js';
+import { text } from '../../engine/options/kinds.js';
 import type { Duration } from '../../engine/options/values.js';
 import { connectionTo, isOwn } from '../../nest/store.providers.js';
 import { ignoreConnectionErrors, type RedisConnection } from '../../storage/redis/client.js';
@@ -46,6 +47,7 @@ export interface SluiceThrottlerStorageOptions {
 const LOCATION = 'SluiceThrottlerStorage';
 const logger = new Logger(LOCATION);
 const OPTIONS = ['redis', 'timeout', 'prefix', 'maxKeys', 'clock'] as const;
+const PREFIX = text('a string that is not empty and holds no braces', '^[^{}]+$');
 const MAX_TIMEOUT_MS = 3_600_000;
 /** Larger numbers would be no longer exact on Redis. */
 const MOST = 2 ** 52;
@@ -100,10 +102,7 @@ export class SluiceThrottlerStorage implements OnModuleInit, OnModuleDestroy {
     if (timeoutMs > MAX_TIMEOUT_MS) {
       throw new RateLimitConfigError(messages.wrongOption(LOCATION, 'timeout', timeout, 'at most 1 hour'));
     }
-    if (typeof prefix !== 'string' || !/^[^{}]+$/.test(prefix)) {
-      const expected = 'a string that is not empty and holds no braces';
-      throw new RateLimitConfigError(messages.wrongOption(LOCATION, 'prefix', prefix, expected));
-    }
+    checkValue(LOCATION, 'prefix', prefix, PREFIX);
     this.local = new LocalHits(wholeNumber(LOCATION, 'maxKeys', maxKeys));
     this.settings = { redis, timeoutMs, prefix, clock };
   }
