@@ -133,10 +133,7 @@ export class EngineFrames {
   /** The sockets of each connection, by namespace. */
   private readonly sockets = new WeakMap<EngineSocket, Map<string, NamespaceSocket>>();
 
-  constructor(
-    private readonly checks: SocketChecks,
-    private readonly closeAfter: number,
-  ) {}
+  constructor(private readonly checks: SocketChecks) {}
 
   add(socket: NamespaceSocket): void {
     const { conn, nsp } = socket;
@@ -158,7 +155,7 @@ export class EngineFrames {
         notify: (data, event) => void this.socketOf(conn, data)?.emit('exception', event),
         close: () => this.close(conn),
       },
-      this.closeAfter,
+      this.checks.closeAfter,
     );
     const frames = new AttachedFrames(gate);
     const controls = new ControlFrames(gate);

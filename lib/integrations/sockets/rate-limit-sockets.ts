@@ -32,10 +32,17 @@ export function rateLimitSockets<Adapter extends WebSocketAdapter>(
   const find = <T>(token: Type<T> | symbol): T =>
     providerOf(app, token, 'rateLimitSockets', socketMessages.noRateLimitModule());
   const checks = new SocketChecks(settings, socketServices(find));
-  const servers = new LimitedServers(checks, settings.closeAfter, adapter.constructor.name);
+  const limitedServers = new WeakSet<object>();
   const create = adapter.create.bind(adapter);
   // The server that was made: an adapter of the app may pass options of its own to it.
-  adapter.create = (port, serverOptions) => servers.limit(create(port, serverOptions) as object);
+  adapter.create = (port, serverOptions) => {
+    const made = create(port, serverOptions) as { readonly server?: unknown };
+    // A namespace of socket.io knows its server.
+    const server = isIo(made) || isWs(made) ? made : (asObject(made.server) ?? made);
+    if (!limitedServers.has(server)) limitServer(server, checks, adapter);
+    limitedServers.add(server);
+    return made;
+  };
   limited.add(adapter);
   return adapter;
 }
@@ -52,7 +59,7 @@ const POLICY_VIOLATION = 1008;
 const FRAMES: readonly unknown[] = ['message', 'ping', 'pong'];
 
 /** Limits the frames of a ws client before any listener gets them. */
-function limitWsFrames(client: WsClient, checks: SocketChecks, closeAfter: number): void {
+function limitWsFrames(client: WsClient, checks: SocketChecks): void {
   const gate = new FrameGate(
     {
       get isOpen() {
@@ -62,7 +69,7 @@ function limitWsFrames(client: WsClient, checks: SocketChecks, closeAfter: numbe
       notify: (_, data) => client.send(JSON.stringify({ event: 'exception', data })),
       close: () => client.close(POLICY_VIOLATION, socketMessages.tooManyFrames()),
     },
-    closeAfter,
+    checks.closeAfter,
   );
   // `emit` reaches all listeners: those of Nest, and those that the app adds in `handleConnection`.
   const emit = client.emit.bind(client);
@@ -90,54 +97,34 @@ interface Namespace {
   on(event: 'connection', listener: (socket: NamespaceSocket) => void): unknown;
 }
 
-/** The servers of an adapter. Each is limited once. */
-class LimitedServers {
-  private readonly known = new WeakSet<object>();
+/** Limits a server. Throws `RateLimitConfigError` if it can't be limited. */
+function limitServer(server: object, checks: SocketChecks, adapter: object): void {
+  if (isIo(server)) limitIo(server, checks);
+  else if (isWs(server)) limitWs(server, checks);
+  else throw new RateLimitConfigError(socketMessages.noServer(adapter.constructor.name));
+}
 
-  constructor(
-    private readonly checks: SocketChecks,
-    private readonly closeAfter: number,
-    /** The name of the adapter, for messages. */
-    private readonly adapter: string,
-  ) {}
+function limitIo(server: IoServer, checks: SocketChecks): void {
+  if (checks.limitsHandshakes) new EngineHandshakes(checks).limit(server.engine);
+  if (!checks.limitsFrames) return;
+  const frames = new EngineFrames(checks);
+  server.engine.on('connection', (conn) => {
+    if (asObject(conn.request) !== undefined) checks.identify(conn.request!);
+    frames.limit(conn);
+  });
+  const add = (namespace: Namespace) => void namespace.on('connection', (socket) => frames.add(socket));
+  add(server.of('/'));
+  server.on('new_namespace', add);
+}
 
-  /** Limits a server, or the server of a namespace, and returns its argument. Throws `RateLimitConfigError` if it can't be limited. */
-  limit<Made extends object>(made: Made): Made {
-    // A namespace of socket.io knows its server.
-    const { server: parent } = made as { readonly server?: unknown };
-    const server = isIo(made) || isWs(made) ? made : (asObject(parent) ?? made);
-    if (this.known.has(server)) return made;
-    this.known.add(server);
-    if (isIo(server)) this.limitIo(server);
-    else if (isWs(server)) this.limitWs(server);
-    else throw new RateLimitConfigError(socketMessages.noServer(this.adapter));
-    return made;
-  }
-
-  private limitIo(server: IoServer): void {
-    const { checks } = this;
-    if (checks.limitsHandshakes) new EngineHandshakes(checks).limit(server.engine);
-    if (!checks.limitsFrames) return;
-    const frames = new EngineFrames(checks, this.closeAfter);
-    server.engine.on('connection', (conn) => {
-      if (asObject(conn.request) !== undefined) checks.identify(conn.request!);
-      frames.limit(conn);
-    });
-    const add = (namespace: Namespace) => void namespace.on('connection', (socket) => frames.add(socket));
-    add(server.of('/'));
-    server.on('new_namespace', add);
-  }
-
-  private limitWs(server: WsServer): void {
-    const { checks } = this;
-    if (checks.limitsHandshakes) new WsHandshakes(checks).limit(server);
-    // Runs before the gateway, so that its messages count for the same address.
-    server.prependListener('connection', (client, request) => {
-      checks.identify(request);
-      client.request ??= request;
-      if (checks.limitsFrames) limitWsFrames(client, checks, this.closeAfter);
-    });
-  }
+function limitWs(server: WsServer, checks: SocketChecks): void {
+  if (checks.limitsHandshakes) new WsHandshakes(checks).limit(server);
+  // Runs before the gateway, so that its messages count for the same address.
+  server.prependListener('connection', (client, request) => {
+    checks.identify(request);
+    client.request ??= request;
+    if (checks.limitsFrames) limitWsFrames(client, checks);
+  });
 }
 
 function isIo(server: object): server is IoServer {

@@ -82,6 +82,10 @@ export class SocketChecks {
     this.frameRules = this.compiled({ frames: settings.frames });
   }
 
+  get closeAfter(): number {
+    return this.settings.closeAfter;
+  }
+
   get limitsHandshakes(): boolean {
     return this.rules.length > 0;
   }
