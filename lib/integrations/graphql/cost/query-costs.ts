@@ -10,7 +10,7 @@ import { Attempts, logger } from '../../../engine/errors/logger.js';
 import { messages } from '../../../engine/errors/messages/general.js';
 import { graphqlMessages } from '../../../engine/errors/messages/graphql.js';
 import { reasonOf } from '../../../engine/errors/reasons.js';
-import { type CheckedLimit, type Decision, tighter } from '../../../engine/limits/decision.js';
+import { tighter } from '../../../engine/limits/decision.js';
 import type { LimitedRequest } from '../../../nest/request/limited-request.js';
 import type { Extra } from '../joint-check.js';
 import type { OperationSource } from '../operation-source.js';
@@ -38,37 +38,6 @@ export interface ThrottleStatus {
   readonly currentlyAvailable: number;
   /** The points that come back each second, on average. */
   readonly restoreRate: number;
-}
-
-/**
- * Reports the cost of an operation.
- *
- * @param actual `null` if it was rejected
- */
-function reportOf(
-  requested: number,
-  actual: number | null,
-  limits: readonly CheckedLimit[],
-  decisions: readonly Decision[],
-): CostReport {
-  const [first, ...others] = decisions.filter((_, index) => !limits[index]!.limit.hidden);
-  const costs = { requestedQueryCost: requested, actualQueryCost: actual };
-  if (first === undefined) return costs;
-  const tightest = others.reduce(tighter, first);
-  const { limit } = limits[decisions.indexOf(tightest)]!;
-  const { quota, remaining } = tightest;
-  // Only points that were taken are refunded.
-  const back = actual === null || !tightest.allowed ? 0 : requested - actual;
-  const rate = (quota / limitInfo(limit, Date.now()).windowMs) * 1000;
-  return {
-    ...costs,
-    throttleStatus: {
-      limit: tightest.limit,
-      maximumAvailable: quota,
-      currentlyAvailable: Math.min(quota, Math.max(0, remaining + back)),
-      restoreRate: Number(rate.toPrecision(6)),
-    },
-  };
 }
 
 /** The response to an operation, as the GraphQL server returned it. */
@@ -126,14 +95,7 @@ export class QueryCosts {
   }
 
   refused({ points }: RequestedCost, checked: LimitedRequest): CostReport {
-    const own = checked.entries.flatMap((entry, index) => (this.rules.includes(entry.rule) ? index : []));
-    const decisions = checked.result?.decisions ?? [];
-    return reportOf(
-      points,
-      null,
-      own.map((index) => checked.entries[index]!),
-      own.map((index) => decisions[index]!),
-    );
+    return this.report(points, null, checked);
   }
 
   /** Settles an operation by the values it returned (0 points if nothing ran), and reports the cost. Doesn't wait for the store. */
@@ -146,7 +108,33 @@ export class QueryCosts {
       // If the request turns out not to count, this is the maximum refund.
       charge.units = Math.min(actual, 2 * charge.limit.whole.quota);
     }
-    return reportOf(cost.points, actual, whole.entries, whole.result?.decisions ?? []);
+    return this.report(cost.points, actual, whole);
+  }
+
+  /** @param actual `null` if the operation was rejected */
+  private report(requested: number, actual: number | null, { entries, result }: LimitedRequest): CostReport {
+    const decisions = result?.decisions ?? [];
+    const [first, ...others] = decisions.filter((_, index) => {
+      const { rule, limit } = entries[index]!;
+      return this.rules.includes(rule) && !limit.hidden;
+    });
+    const costs = { requestedQueryCost: requested, actualQueryCost: actual };
+    if (first === undefined) return costs;
+    const tightest = others.reduce(tighter, first);
+    const { limit } = entries[decisions.indexOf(tightest)]!;
+    const { quota, remaining } = tightest;
+    // Only points that were taken are refunded.
+    const back = actual === null || !tightest.allowed ? 0 : requested - actual;
+    const rate = (quota / limitInfo(limit, Date.now()).windowMs) * 1000;
+    return {
+      ...costs,
+      throttleStatus: {
+        limit: tightest.limit,
+        maximumAvailable: quota,
+        currentlyAvailable: Math.min(quota, Math.max(0, remaining + back)),
+        restoreRate: Number(rate.toPrecision(6)),
+      },
+    };
   }
 }
 
