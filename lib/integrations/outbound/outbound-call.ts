@@ -25,12 +25,12 @@ const log = new OnceLogger(logger);
 
 /** Limits calls of one kind: checks their limits, and settles their actual cost. It doesn't depend on a client. */
 export class OutboundCaller<Sent, Answer> {
-  private readonly learner: Learner | undefined;
+  readonly learner: Learner | undefined;
 
   constructor(
     readonly rules: readonly OutboundRule[],
     readonly settings: OutboundSettings<Sent, Answer>,
-    private readonly stores: PermitStores,
+    readonly stores: PermitStores,
     flights: Flights,
   ) {
     this.learner = settings.learn === false ? undefined : new Learner(flights, settings);
@@ -41,16 +41,12 @@ export class OutboundCaller<Sent, Answer> {
    * functions. Rejects if one of these returns an invalid value.
    */
   async call(copy: () => Sent, signal: AbortSignal | undefined, since = performance.now()): Promise<OutboundCall> {
-    const { settings, stores, learner } = this;
+    const { timeoutMs, ageingMs } = this.settings;
     const asks: LimitAsk<OutboundRule>[] = [];
     for (const rule of this.rules) asks.push(await this.askOf(rule, copy));
-    const aheadMs = this.priorityOf(copy) * settings.ageingMs;
+    const aheadMs = this.priorityOf(copy) * ageingMs;
     signal?.throwIfAborted();
-    return new OutboundCall(
-      asks,
-      { timeoutMs: settings.timeoutMs, signal, since, aheadMs },
-      { settings, stores, learner },
-    );
+    return new OutboundCall(this, asks, { timeoutMs, signal, since, aheadMs });
   }
 
   /**
@@ -141,12 +137,6 @@ export class Permit {
 const LEAST_BODY_MS = 1000;
 const MOST_BODY_MS = 30_000;
 
-interface CallContext {
-  readonly settings: OutboundSettings<never, never>;
-  readonly stores: PermitStores;
-  readonly learner: Learner | undefined;
-}
-
 /** The steps of an attempt that depend on the client. */
 interface CallClient<Answer> {
   /** Sends the request once. Rejects if there is no response. */
@@ -169,13 +159,13 @@ export class OutboundCall {
   private permit: Permit | undefined;
 
   constructor(
+    private readonly caller: Pick<OutboundCaller<never, never>, 'settings' | 'stores' | 'learner'>,
     private readonly asks: readonly LimitAsk<OutboundRule>[],
     private readonly turn: Required<Omit<WaitOptions, 'notBefore' | 'watcher'>>,
-    private readonly context: CallContext,
   ) {}
 
   get mayRepeat(): boolean {
-    return this.attempt < this.context.settings.attempts;
+    return this.attempt < this.caller.settings.attempts;
   }
 
   /** The maximum time that reading the body of a response may delay the call, in milliseconds. */
@@ -216,7 +206,7 @@ export class OutboundCall {
 
   /** Waits for the turn of an attempt, and until `notBefore` on the monotonic clock. The caller then sends it at once. */
   async enter(notBefore = 0): Promise<Permit> {
-    const { stores, learner } = this.context;
+    const { stores, learner } = this.caller;
     const { waits } = stores;
     if (waits.isClosed) throw new RateLimitStoreError(messages.closed(), { code: 'SLUICE_SHUTTING_DOWN' });
     const rules = this.asks.map(({ rule }) => rule);
@@ -232,13 +222,13 @@ export class OutboundCall {
   failed(): void {
     const { permit } = this;
     if (permit === undefined) return;
-    this.context.learner?.failed(permit.entries);
+    this.caller.learner?.failed(permit.entries);
     void permit.release();
   }
 
   /** Records a response, and reports the upstream's limits. */
   answered(response: UpstreamResponse): ReadReport {
-    const { settings, stores, learner } = this.context;
+    const { settings, stores, learner } = this.caller;
     const report = readUpstream(settings.parse, response, settings.maxLearnedWaitMs);
     if (learner !== undefined) {
       const { entries } = this.permit!;

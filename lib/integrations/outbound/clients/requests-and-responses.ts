@@ -1,12 +1,10 @@
-interface NamedHeaders {
-  get(name: string): string | null;
-}
+import type { ResponseHeaders } from '../../../engine/limit-headers/upstream-report.js';
 
 /**
  * Looks up headers in all forms that clients use: an object, whose values may be lists; a flat list of names and values, which may be
  * bytes; pairs; and objects with a `get` method.
  */
-export function namedHeaders(headers: unknown): NamedHeaders {
+export function namedHeaders(headers: unknown): ResponseHeaders {
   const values = new Map<string, string>();
   for (const [name, value] of pairsOf(headers)) {
     const text = textOf(value);
@@ -36,7 +34,7 @@ function textOf(value: unknown): string | undefined {
 
 const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\b/i;
 
-export function isJson(headers: { get(name: string): string | null }): boolean {
+export function isJson(headers: ResponseHeaders): boolean {
   return JSON_TYPE.test(headers.get('content-type') ?? '');
 }
 
