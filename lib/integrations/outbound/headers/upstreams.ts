@@ -58,27 +58,20 @@ function shopify({ headers }: UpstreamResponse): UpstreamLimit[] {
   return [{ name: '', unit: 'requests', quota, remaining: Math.max(0, quota - used), refill: 'gradual' }];
 }
 
-/** GitHub also rejects with 403, along with a wait or a remaining count of 0. */
-function githubRefused({ status, headers }: UpstreamResponse): boolean | undefined {
-  if (status !== 403) return undefined;
-  return textOf(headers, 'retry-after') !== undefined || textOf(headers, 'x-ratelimit-remaining') === '0';
-}
-
 /** The wait after a rejection that has none: until the reset if nothing is left, otherwise a minute. */
 const GITHUB_WAIT_MS = 60_000;
 
-function githubWait(response: UpstreamResponse, isRefused: boolean): number | undefined {
-  const wait = retryAfterMs(response);
-  if (wait !== undefined || !isRefused) return wait;
-  const isEmpty = textOf(response.headers, 'x-ratelimit-remaining') === '0';
-  return (isEmpty ? resetAfterMs(response, 'x-ratelimit-reset') : undefined) ?? GITHUB_WAIT_MS;
-}
-
 function github(response: UpstreamResponse): UpstreamReport {
-  const refused = githubRefused(response);
+  const { status, headers } = response;
+  const wait = retryAfterMs(response);
+  const isEmpty = textOf(headers, 'x-ratelimit-remaining') === '0';
+  // GitHub also rejects with 403, along with a wait or a remaining count of 0.
+  const refused = status === 403 ? textOf(headers, 'retry-after') !== undefined || isEmpty : undefined;
+  const reset = isEmpty ? resetAfterMs(response, 'x-ratelimit-reset') : undefined;
+  const usual = (refused ?? status === 429) ? (reset ?? GITHUB_WAIT_MS) : undefined;
   return {
-    limits: xRateLimitFields(response, textOf(response.headers, 'x-ratelimit-resource')),
-    retryAfterMs: githubWait(response, refused ?? response.status === 429),
+    limits: xRateLimitFields(response, textOf(headers, 'x-ratelimit-resource')),
+    retryAfterMs: wait ?? usual,
     refused,
   };
 }
