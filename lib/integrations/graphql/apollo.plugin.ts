@@ -1,7 +1,7 @@
 import { Injectable, SetMetadata } from '@nestjs/common';
 import type { DocumentNode, GraphQLSchema, OperationDefinitionNode } from 'graphql';
 import type { Operation } from './operation.js';
-import { fragmentsOf, variablesOf } from './operation-source.js';
+import { sourceIn } from './operation-source.js';
 import { Operations } from './operations.js';
 
 /** The metadata key of `@Plugin` of `@nestjs/apollo`, in version 13 and 14. */
@@ -94,15 +94,7 @@ export class RateLimitApolloPlugin {
 
   private begin({ schema, document, operation, contextValue, request }: ApolloRequest): Operation | undefined {
     if (!operation || document === undefined) return undefined;
-    const variables = variablesOf(schema, operation, request.variables);
-    // Nothing runs if the variables are wrong.
-    if (variables === undefined) return undefined;
-    return this.operations.begin({
-      schema,
-      operation,
-      fragments: fragmentsOf(document),
-      ...variables,
-      context: contextValue,
-    });
+    const source = sourceIn(document, schema, operation, request.variables, contextValue);
+    return source && this.operations.begin(source);
   }
 }

@@ -1,6 +1,6 @@
 import type { DocumentNode, GraphQLSchema, OperationDefinitionNode } from 'graphql';
 import type { Operation } from './operation.js';
-import { fragmentsOf, operationsOf, variablesOf } from './operation-source.js';
+import { operationsOf, sourceIn } from './operation-source.js';
 import type { Operations } from './operations.js';
 
 interface MercuriusContext {
@@ -35,10 +35,10 @@ export function hookIntoMercurius(server: unknown, operations: Operations): bool
   const begun = new WeakMap<object, Operation>();
   graphql.addHook('preExecution', async (schema, document, context, given) => {
     const operation = chosen(document, context);
-    const variables = operation && variablesOf(schema, operation, given);
     // With several operations, the one that runs may be known only when its first field reaches the guard.
-    if (operation === undefined || variables === undefined) return;
-    const begins = operations.begin({ schema, operation, fragments: fragmentsOf(document), ...variables, context });
+    const source = operation && sourceIn(document, schema, operation, given, context);
+    if (source === undefined) return;
+    const begins = operations.begin(source);
     try {
       await begins.decision;
       begun.set(context, begins);

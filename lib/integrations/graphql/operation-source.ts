@@ -22,7 +22,7 @@ export interface OperationSource {
   readonly context: object;
 }
 
-export function fragmentsOf({ definitions }: DocumentNode): Record<string, FragmentDefinitionNode> {
+function fragmentsOf({ definitions }: DocumentNode): Record<string, FragmentDefinitionNode> {
   const fragments = Object.create(null) as Record<string, FragmentDefinitionNode>;
   for (const each of definitions) if (each.kind === Kind.FRAGMENT_DEFINITION) fragments[each.name.value] = each;
   return fragments;
@@ -33,7 +33,7 @@ export function operationsOf({ definitions }: DocumentNode): OperationDefinition
 }
 
 /** The coerced variables of an operation; `undefined` if they are invalid, so that it won't run. */
-export function variablesOf(
+function variablesOf(
   schema: GraphQLSchema,
   { variableDefinitions = [] }: OperationDefinitionNode,
   given: unknown,
@@ -46,6 +46,18 @@ export function variablesOf(
   // GraphQL 17 wraps them.
   const variables = found.coerced ?? found.variableValues?.coerced;
   return variables && { variables, variableValues: found.variableValues ?? variables };
+}
+
+/** An operation of a document; `undefined` if the `given` variables are invalid, so that it won't run. */
+export function sourceIn(
+  document: DocumentNode,
+  schema: GraphQLSchema,
+  operation: OperationDefinitionNode,
+  given: unknown,
+  context: object,
+): OperationSource | undefined {
+  const variables = variablesOf(schema, operation, given);
+  return variables && { schema, operation, fragments: fragmentsOf(document), ...variables, context };
 }
 
 /** The values of variables, as resolvers get them. */
