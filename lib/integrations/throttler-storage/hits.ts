@@ -20,8 +20,11 @@ export interface ThrottlerRecord {
   timeToBlockExpire: number;
 }
 
-/** The terms of a hit. Times are in milliseconds. */
-export interface HitTerms {
+/** A hit and its terms. Times are in milliseconds. */
+export interface Hit {
+  readonly key: string;
+  /** The name of the throttler. */
+  readonly name: string;
   /** How long a hit counts. */
   readonly ttl: number;
   readonly limit: number;
@@ -52,7 +55,7 @@ export class RedisHits extends RedisStore {
   }
 
   /** Counts a hit on a counter. Rejects with `RateLimitStoreError`. */
-  async increment(counter: Counter, name: string, { ttl, limit, block }: HitTerms): Promise<ThrottlerRecord> {
+  async increment(counter: Counter, { name, ttl, limit, block }: Hit): Promise<ThrottlerRecord> {
     const { calls, prefix, slots, time, timeoutMs } = this;
     // No namespace of limits contains an equals sign.
     const key = `${prefix}:{${plainIdentity(counter.identity)}}:throttler=${plainIdentity(name)}`;
@@ -101,7 +104,7 @@ class Hits extends Kept {
     return this.blockEnd > now;
   }
 
-  increment({ ttl, limit, block }: HitTerms, now: number): ThrottlerRecord {
+  increment({ ttl, limit, block }: Hit, now: number): ThrottlerRecord {
     this.forgetUntil(now);
     if (this.windowEnd <= now) this.windowEnd = now + ttl;
     const windowMs = this.windowEnd - now;
@@ -149,9 +152,10 @@ export class LocalHits {
   }
 
   /** Counts a hit at a time in milliseconds. */
-  increment(key: string, terms: HitTerms, now: number): ThrottlerRecord {
+  increment(hit: Hit, now: number): ThrottlerRecord {
+    const key = `${hit.name.length}:${hit.name}${hit.key}`;
     const hits = this.kept.get(key) ?? new Hits(key);
-    const record = hits.increment(terms, now);
+    const record = hits.increment(hit, now);
     this.kept.put(hits, KEY_BYTES + 2 * key.length + HIT_BYTES * hits.count, hits.isBlockedAt(now));
     return record;
   }

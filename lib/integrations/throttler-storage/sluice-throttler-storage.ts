@@ -16,7 +16,7 @@ import type { Connection } from '../../storage/redis/connection.js';
 import { addressesOf, connectionReason } from '../../storage/redis/errors.js';
 import { Circuits, type StoreReport } from '../../storage/stores/layers/circuits.js';
 import type { RedisStoreOptions } from '../../storage/stores/redis/redis.store.js';
-import { type HitTerms, LocalHits, RedisHits, type ThrottlerRecord } from './hits.js';
+import { type Hit, LocalHits, RedisHits, type ThrottlerRecord } from './hits.js';
 
 /** The options of `SluiceThrottlerStorage`. */
 export interface SluiceThrottlerStorageOptions {
@@ -119,26 +119,27 @@ export class SluiceThrottlerStorage implements OnModuleInit, OnModuleDestroy {
     blockDuration: number,
     throttlerName: string,
   ): Promise<ThrottlerRecord> {
-    const terms = {
+    // Plain JavaScript may pass no name.
+    const name: unknown = throttlerName;
+    const hit = {
+      key,
+      name: String(name),
       ttl: Math.max(0, bounded('ttl', ttl)),
       limit: bounded('limit', limit),
       block: Math.max(0, bounded('blockDuration', blockDuration)),
     };
-    // Plain JavaScript may pass no name.
-    const given: unknown = throttlerName;
-    const name = String(given);
     // Throttler's guard counts a request's throttlers one after the other: only the first of them waits.
-    if (this.isClosed || (this.isSilent && this.place === undefined)) return this.here(key, terms, name);
+    if (this.isClosed || (this.isSilent && this.place === undefined)) return this.here(hit);
     try {
       const place = this.place ?? (await withDeadline(this.open(), this.settings.timeoutMs));
-      const ask = () => this.onRedis(place, key, terms, name);
+      const ask = () => this.onRedis(place, hit);
       if (!this.isSilent) return await ask();
       if (!this.isProbing) this.probe(ask);
-      return this.here(key, terms, name);
+      return this.here(hit);
     } catch (error) {
       if (!(error instanceof RateLimitStoreError)) throw error;
       if (this.place === undefined) this.isSilent = true;
-      return this.here(key, terms, name);
+      return this.here(hit);
     }
   }
 
@@ -162,16 +163,11 @@ export class SluiceThrottlerStorage implements OnModuleInit, OnModuleDestroy {
     this.local.clear();
   }
 
-  private async onRedis(
-    { hits, circuits }: Place,
-    key: string,
-    terms: HitTerms,
-    name: string,
-  ): Promise<ThrottlerRecord> {
-    const counter = { limit: this.limit, identity: key };
+  private async onRedis({ hits, circuits }: Place, hit: Hit): Promise<ThrottlerRecord> {
+    const counter = { limit: this.limit, identity: hit.key };
     const { answered } = this;
     try {
-      const record = await asked(circuits, counter, () => hits.increment(counter, name, terms));
+      const record = await asked(circuits, counter, () => hits.increment(counter, hit));
       this.answered++;
       this.isSilent = false;
       return record;
@@ -190,10 +186,9 @@ export class SluiceThrottlerStorage implements OnModuleInit, OnModuleDestroy {
       .finally(() => (this.isProbing = false));
   }
 
-  private here(key: string, terms: HitTerms, name: string): ThrottlerRecord {
+  private here(hit: Hit): ThrottlerRecord {
     const { clock } = this.settings;
-    const now = clock === undefined ? Date.now() : Math.floor(clock.now() / 1000);
-    return this.local.increment(`${name.length}:${name}${key}`, terms, now);
+    return this.local.increment(hit, clock === undefined ? Date.now() : Math.floor(clock.now() / 1000));
   }
 
   private open(): Promise<Place> {
