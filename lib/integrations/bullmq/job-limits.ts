@@ -82,14 +82,12 @@ function claimOf({ limit, identity, cost: units }: CheckEntry, id: string): Refu
   return { limit, identity, units, claim: { id, isSpent: true }, ofStarts: true };
 }
 
-/** Signals to a BullMQ worker that the job was delayed. Workers recognize the error by its name, no matter which copy of BullMQ threw it. */
-class JobDelayedError extends Error {
-  override readonly name = 'DelayedError';
-}
-
-/** Fails a job for good: a BullMQ worker recognises the error by name and does not retry. */
-class UnrecoverableJobError extends Error {
-  override readonly name = 'UnrecoverableError';
+/**
+ * Tells a BullMQ worker that the job was delayed, or that it fails for good and isn't retried. Workers recognize the error by its name, no
+ * matter which copy of BullMQ threw it.
+ */
+function errorForWorker(name: 'DelayedError' | 'UnrecoverableError', message: string): Error {
+  return Object.assign(new Error(message), { name });
 }
 
 /** Maximum number of delayed jobs to remember. The job that was delayed first is evicted first. */
@@ -255,13 +253,13 @@ export class JobLimits<J extends LimitedJob> implements JobUnits<J> {
     const delayMs = Math.ceil(Math.min(ms, MAX_INTERVAL_MS)) + CUT_MS;
     await takePriority(job);
     await job.moveToDelayed(Date.now() + delayMs, token);
-    throw new JobDelayedError(bullmqMessages.delayed(delayMs));
+    throw errorForWorker('DelayedError', bullmqMessages.delayed(delayMs));
   }
 
   private async refuse(request: JobRequest, { limit, cost }: CheckEntry): Promise<never> {
     await this.claims.giveBack(request).catch(() => undefined);
     const { location } = this.settings;
-    throw new UnrecoverableJobError(bullmqMessages.neverFits(location, limit.name, cost, limit.quota));
+    throw errorForWorker('UnrecoverableError', bullmqMessages.neverFits(location, limit.name, cost, limit.quota));
   }
 
   /** If this fails, the reservation expires on its own. */

@@ -12,9 +12,7 @@ interface EngineRequest extends HandshakeRequest {
 }
 
 /** The response to a request, or the object that engine.io uses in its place for an upgrade. */
-interface EngineResponse {
-  setHeader(name: string, value: string): unknown;
-}
+type EngineResponse = Pick<ServerResponse, 'setHeader'>;
 
 /** A connection of engine.io over any transport. */
 export interface EngineSocket {

@@ -146,14 +146,8 @@ export class SocketChecks {
   }
 
   private limited(context: ExecutionContextHost, reader: RequestReader): LimitedRequest {
-    return new LimitedRequest(
-      context,
-      context.getClass(),
-      context.getHandler(),
-      reader,
-      NO_RULES,
-      this.services.limiter,
-    );
+    const { limiter } = this.services;
+    return new LimitedRequest(context, context.getClass(), context.getHandler(), reader, NO_RULES, limiter);
   }
 
   /** Checks all rules in one call. Throws or rejects if a limit rejects. */
