@@ -57,9 +57,6 @@ function operation(): void {}
 
 const NO_ARGUMENTS = Object.freeze({});
 
-/** The result of an operation that didn't run. */
-const NOTHING: OperationResult = { data: undefined };
-
 /** No limits are declared for an operation itself. */
 const NO_RULES = new RouteRules([], false);
 
@@ -114,9 +111,9 @@ export class Operations {
   settle(operation: Operation, result: OperationResult | undefined): void {
     const { cost, whole } = operation;
     if (cost === undefined) return;
-    const { costs } = this.services;
-    if (operation.isRefused) costs!.settled(cost, whole, NOTHING);
-    else operation.report = costs!.settled(cost, whole, result);
+    // Nothing of a rejected operation ran.
+    const report = this.services.costs!.settled(cost, whole, operation.isRefused ? { data: undefined } : result);
+    if (!operation.isRefused) operation.report = report;
   }
 
   /**
@@ -165,8 +162,9 @@ export class Operations {
    * with the same guards, which won't find one either.
    */
   private waitingWith(operation: Operation, field: LimitedRequest | undefined): LimitedRequest[] {
-    const waiting = [...operation.fields.values()].filter((each) => isUndecided(each) && !operation.later.has(each));
-    if (hasUser(this.reread(operation.whole))) return waiting;
+    const { whole, fields } = operation;
+    const waiting = [...fields.values()].filter((each) => isUndecided(each) && !operation.later.has(each));
+    if (hasUser(whole.begin(whole.context))) return waiting;
     return field === undefined ? [] : waiting.filter((each) => each === field || hasSameGuards(each, field));
   }
 
@@ -200,7 +198,7 @@ export class Operations {
   ): Promise<void> {
     const { whole, source, cost } = operation;
     const { check, costs } = this.services;
-    for (const field of fields) this.reread(field);
+    for (const field of fields) field.begin(field.context);
     // Without a cost of its own, the operation gets the decision of its fields.
     const answered = cost === undefined ? whole : this.standIn(source);
     const extra = isCosted && cost !== undefined ? costs!.asked(cost, phases) : undefined;
@@ -259,10 +257,6 @@ export class Operations {
     context.setType('graphql');
     const { transports, limiter } = this.services;
     return new LimitedRequest(context, type, handler, transports.of(context), routeRules, limiter);
-  }
-
-  private reread(request: LimitedRequest): LimitedRequest {
-    return request.begin(request.context);
   }
 
   /** Runs a check and turns a rejection into the error that GraphQL returns. */

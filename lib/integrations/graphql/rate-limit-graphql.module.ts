@@ -52,10 +52,6 @@ addProvider({ provide: RequestLimiter, useClass: FieldLimiter });
 const FOR_ROOT = 'RateLimitGraphqlModule.forRoot';
 const GRAPHQL_SETTINGS = Symbol('nestjs-sluice:graphql');
 
-interface GraphqlSettings {
-  readonly cost: QueryCostSettings | undefined;
-}
-
 /** Options of `RateLimitGraphqlModule.forRootAsync`. */
 export interface RateLimitGraphqlAsyncOptions {
   /**
@@ -84,7 +80,7 @@ export class RateLimitGraphqlModule implements OnModuleInit, OnApplicationBootst
     private readonly plugin: RateLimitApolloPlugin,
     private readonly host: HttpAdapterHost,
     private readonly modules: ModuleRef,
-    @Inject(GRAPHQL_SETTINGS) private readonly settings: GraphqlSettings,
+    @Inject(GRAPHQL_SETTINGS) private readonly settings: { readonly cost: QueryCostSettings | undefined },
     config: ApplicationConfig,
     @Optional() registry?: LimitRegistry,
   ) {

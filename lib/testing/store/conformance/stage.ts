@@ -59,14 +59,6 @@ export interface Case {
 const SPARE_MS = 50;
 const TIMES = ['retryAfterMs', 'resetAfterMs', 'delayMs'] as const;
 
-/** The decisions of both stores about one check. */
-export interface Compared {
-  readonly got: StoreDecision[];
-  readonly expected: StoreDecision[];
-  /** True if one store rejected a check that the other one allowed, only because of the time between their clocks. */
-  readonly isClose: boolean;
-}
-
 let made = 0;
 
 /** The store under test, next to the store in memory whose decisions are the expected ones. */
@@ -123,7 +115,7 @@ export class Stage {
    * Like `both`, for a check that may come at the moment when a unit comes back. With two clocks, either decision is right then. From there
    * on the two stores have different states, so both forget the counters of the check.
    */
-  async compare(check: Check): Promise<Compared> {
+  async compare(check: Check) {
     const since = Date.now();
     const [[expected], [got]] = await Promise.all([this.reference.check([check]), this.store.check([check])]);
     const spare = this.usesClock ? 0 : SPARE_MS + Date.now() - Math.min(since, this.begun);
