@@ -133,30 +133,22 @@ export function watched(body: ReadableStream<Uint8Array>, release: () => void): 
   });
 }
 
-interface Redirect {
-  readonly url: URL;
-  readonly method: string;
-  /** True if the body is kept, and with it the headers that describe it. */
-  readonly keepsBody: boolean;
-  readonly sameOrigin: boolean;
-  /** Returns true for headers to send to the new URL. */
-  readonly keepsHeader: (name: string) => boolean;
-}
-
 /** After these statuses, clients repeat a POST as a GET. */
 const MOVED = new Set([301, 302]);
 const SEE_OTHER = 303;
 
 const BODY_HEADER = /^content-/i;
-/** Headers that must not be sent to another origin. */
 const SECRET_HEADER = /^(?:(?:proxy-)?authorization|cookie|host)$/i;
 
-/** The target of a redirect, according to the Fetch standard. Throws if it isn't an HTTP URL. */
+/**
+ * The request that a redirect leads to, according to the Fetch standard. If the body isn't kept, neither are the headers that describe it;
+ * secret headers are not sent to another origin. Throws if the target isn't an HTTP URL.
+ */
 export function redirectOf(
   { url: from, method }: { readonly url: string; readonly method: string },
   status: number,
   location: string,
-): Redirect {
+) {
   const before = new URL(from);
   const url = new URL(location, before);
   if (url.protocol !== 'http:' && url.protocol !== 'https:')
