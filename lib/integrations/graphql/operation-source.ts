@@ -32,22 +32,6 @@ export function operationsOf({ definitions }: DocumentNode): OperationDefinition
   return definitions.filter((each) => each.kind === Kind.OPERATION_DEFINITION);
 }
 
-/** The coerced variables of an operation; `undefined` if they are invalid, so that it won't run. */
-function variablesOf(
-  schema: GraphQLSchema,
-  { variableDefinitions = [] }: OperationDefinitionNode,
-  given: unknown,
-): Pick<OperationSource, 'variables' | 'variableValues'> | undefined {
-  const inputs = typeof given === 'object' && given !== null ? (given as Record<string, unknown>) : {};
-  const found = getVariableValues(schema, variableDefinitions, inputs) as {
-    readonly coerced?: Record<string, unknown>;
-    readonly variableValues?: { readonly coerced: Record<string, unknown> };
-  };
-  // GraphQL 17 wraps them.
-  const variables = found.coerced ?? found.variableValues?.coerced;
-  return variables && { variables, variableValues: found.variableValues ?? variables };
-}
-
 /** An operation of a document; `undefined` if the `given` variables are invalid, so that it won't run. */
 export function sourceIn(
   document: DocumentNode,
@@ -56,8 +40,16 @@ export function sourceIn(
   given: unknown,
   context: object,
 ): OperationSource | undefined {
-  const variables = variablesOf(schema, operation, given);
-  return variables && { schema, operation, fragments: fragmentsOf(document), ...variables, context };
+  const inputs = typeof given === 'object' && given !== null ? (given as Record<string, unknown>) : {};
+  const found = getVariableValues(schema, operation.variableDefinitions ?? [], inputs) as {
+    readonly coerced?: Record<string, unknown>;
+    readonly variableValues?: { readonly coerced: Record<string, unknown> };
+  };
+  // GraphQL 17 wraps them.
+  const variables = found.coerced ?? found.variableValues?.coerced;
+  if (variables === undefined) return undefined;
+  const variableValues = found.variableValues ?? variables;
+  return { schema, operation, fragments: fragmentsOf(document), variables, variableValues, context };
 }
 
 /** The values of variables, as resolvers get them. */
