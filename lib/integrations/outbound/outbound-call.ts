@@ -43,7 +43,11 @@ export class OutboundCaller<Sent, Answer> {
   async call(copy: () => Sent, signal: AbortSignal | undefined, since = performance.now()): Promise<OutboundCall> {
     const { timeoutMs, ageingMs } = this.settings;
     const asks: LimitAsk<OutboundRule>[] = [];
-    for (const rule of this.rules) asks.push(await this.askOf(rule, copy));
+    for (const rule of this.rules) {
+      const ask = await askOf(rule, this.settings, copy);
+      if (rule instanceof LearnedRule) rule.noteCost(ask.identity, ask.cost);
+      asks.push(ask);
+    }
     const aheadMs = this.priorityOf(copy) * ageingMs;
     signal?.throwIfAborted();
     return new OutboundCall(this, asks, { timeoutMs, signal, since, aheadMs });
@@ -71,12 +75,6 @@ export class OutboundCaller<Sent, Answer> {
       // The store reports its own errors.
       if (!(error instanceof RateLimitStoreError)) log.error(outboundMessages.settleFailed(location, name), error);
     }
-  }
-
-  private async askOf(rule: OutboundRule, copy: () => Sent): Promise<LimitAsk<OutboundRule>> {
-    const asked = await askOf(rule, this.settings, copy);
-    if (rule instanceof LearnedRule) rule.noteCost(asked.identity, asked.cost);
-    return asked;
   }
 
   private priorityOf(copy: () => Sent): number {
