@@ -125,9 +125,8 @@ export function limitModel(limiters: LimiterService, options: LimitModelOptions)
     specificationVersion: 'v3' as never,
 
     async transformParams({ params }) {
-      return Promise.resolve(
-        maxOutputTokens === undefined || params.maxOutputTokens !== undefined ? params : { ...params, maxOutputTokens },
-      );
+      const isSet = maxOutputTokens === undefined || params.maxOutputTokens !== undefined;
+      return isSet ? params : { ...params, maxOutputTokens };
     },
 
     async wrapGenerate({ doGenerate, params }) {

@@ -149,8 +149,8 @@ export class SluiceThrottlerStorage implements OnModuleInit, OnModuleDestroy {
   }
 
   /** Called by Nest: closes the connection. */
-  async onModuleDestroy(): Promise<void> {
-    await this.close();
+  onModuleDestroy(): Promise<void> {
+    return this.close();
   }
 
   /** Closes the connection, unless the app made it. Hits are counted in process from then on. */
