@@ -29,7 +29,7 @@ interface Mercurius {
  * `RateLimitConfigError` for an invalid directive in the schema.
  */
 export function hookIntoMercurius(server: unknown, operations: Operations): boolean {
-  const { graphql } = server as { readonly graphql?: Mercurius };
+  const { graphql } = (server ?? {}) as { readonly graphql?: Mercurius };
   if (typeof graphql?.addHook !== 'function') return false;
   operations.checkSchema(graphql.schema);
   const begun = new WeakMap<object, Operation>();

@@ -115,17 +115,13 @@ export class RateLimitGraphqlModule implements OnModuleInit, OnApplicationBootst
   /** Called by Nest. From here on, operations are checked. Throws `RateLimitConfigError` for an invalid limit. */
   onModuleInit(): void {
     const limiter = this.find(RequestLimiter);
-    if (!(limiter instanceof FieldLimiter)) {
-      throw loadedLazily();
-    }
+    if (!(limiter instanceof FieldLimiter)) throw loadedLazily();
     limiter.operations = this.operations.ready();
   }
 
   /** Called by Nest after `GraphQLModule` has started its server. Throws `RateLimitConfigError` for an invalid directive. */
   onApplicationBootstrap(): void {
-    const server: unknown = this.host.httpAdapter?.getInstance();
-    const hasMercurius = typeof server === 'function' || typeof server === 'object';
-    if (hasMercurius && server !== null && hookIntoMercurius(server, this.operations)) return;
+    if (hookIntoMercurius(this.host.httpAdapter?.getInstance(), this.operations)) return;
     if (!this.plugin.isUsed) moduleLogger.warn(graphqlMessages.noServer());
   }
 

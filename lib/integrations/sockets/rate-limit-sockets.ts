@@ -48,7 +48,7 @@ export function rateLimitSockets<Adapter extends WebSocketAdapter>(
 }
 
 function hasMethod(value: unknown, name: string): boolean {
-  return typeof value === 'object' && value !== null && typeof (value as Record<string, unknown>)[name] === 'function';
+  return typeof asObject<Record<string, unknown>>(value)?.[name] === 'function';
 }
 
 const OPEN = 1;
