@@ -66,14 +66,21 @@ export function missingModule(location: string, message: string, cause?: unknown
 
 /** The part of an app that finds providers of any module. */
 interface ProviderLookup {
-  get<T>(token: Type<T>, options: { readonly strict: false }): T;
+  get<T>(token: Token<T>, options: { readonly strict: false }): T;
 }
 
-/** A provider of `RateLimitModule`. Throws `RateLimitConfigError` if the app doesn't import it. */
-export function providerOf<T>(app: ProviderLookup, token: Type<T>, location: string): T {
+type Token<T> = Type<T> | symbol;
+
+/** A provider of `RateLimitModule`. Throws `RateLimitConfigError` with the message if the app doesn't import it. */
+export function providerOf<T>(
+  app: ProviderLookup,
+  token: Token<T>,
+  location: string,
+  message = messages.notImported(location),
+): T {
   try {
     return app.get<T>(token, { strict: false });
   } catch (cause) {
-    throw missingModule(location, messages.notImported(location), cause);
+    throw missingModule(location, message, cause);
   }
 }

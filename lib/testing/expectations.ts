@@ -85,7 +85,7 @@ export function expectAllowed(decision: Decision | CheckResult, { remaining }: E
  */
 export function expectRefused(decision: Decision | CheckResult, { limit, retryAfterMs }: ExpectedRefusal = {}): void {
   if (decision.allowed) fail(messages.expectedRefusal(tightest(decision)), decision, expectRefused);
-  const found = limit === undefined ? tightest(decision) : named(decision, limit);
+  const found = limit === undefined ? tightest(decision) : all(decision).find((each) => each.limit === limit);
   if (found?.allowed !== false) {
     const refusing = all(decision).filter(({ allowed }) => !allowed);
     fail(
@@ -108,10 +108,6 @@ function all(decision: Decision | CheckResult): readonly Decision[] {
 
 function tightest(decision: Decision | CheckResult): Decision {
   return 'tightest' in decision ? decision.tightest : decision;
-}
-
-function named(decision: Decision | CheckResult, name: string): Decision | undefined {
-  return all(decision).find(({ limit }) => limit === name);
 }
 
 /** `from`: the function to leave out of the stack trace, so that the trace begins in the test. */

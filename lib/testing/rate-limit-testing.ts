@@ -18,8 +18,17 @@ import { uncountedDecision } from '../storage/stores/layers/local-decisions.js';
 import { DirectStore, report } from '../storage/stores/decide.js';
 import type { CheckEntry } from '../engine/limits/counter.js';
 
+const nothing = () => Promise.resolve();
+
 /** Allows everything without counting. */
 class OpenStore extends DirectStore implements Store {
+  readonly refund = nothing;
+  readonly penalize = nothing;
+  readonly block = nothing;
+  readonly reset = nothing;
+  readonly close = nothing;
+  readonly renew = (): Promise<boolean> => Promise.resolve(true);
+  readonly history = (): Promise<WindowCount[]> => Promise.resolve([]);
   private leases = 0;
 
   /** @internal */
@@ -34,24 +43,6 @@ class OpenStore extends DirectStore implements Store {
   override decidesAtOnce(): boolean {
     return true;
   }
-
-  async refund(): Promise<void> {}
-
-  async penalize(): Promise<void> {}
-
-  async block(): Promise<void> {}
-
-  renew(): Promise<boolean> {
-    return Promise.resolve(true);
-  }
-
-  async reset(): Promise<void> {}
-
-  history(): Promise<WindowCount[]> {
-    return Promise.resolve([]);
-  }
-
-  async close(): Promise<void> {}
 
   private allow(entry: CheckEntry): StoreDecision {
     const decision: StoreDecision = { ...uncountedDecision(entry), source: 'memory' };

@@ -5,9 +5,17 @@ import { RateLimitExceededException } from '../http/rate-limit.exceptions.js';
 
 /** The data of a rejection without an HTTP response: the body that it would have, and the wait. */
 export function refusalData(exception: HttpException): object {
+  return {
+    status: 'error',
+    ...bodyOf(exception),
+    ...(exception instanceof RateLimitExceededException && waitIn(exception)),
+  };
+}
+
+/** The body of the HTTP response to a rejection. */
+export function bodyOf(exception: HttpException): object {
   const body = exception.getResponse();
-  const data = typeof body === 'object' ? body : { statusCode: exception.getStatus(), message: body };
-  return { status: 'error', ...data, ...(exception instanceof RateLimitExceededException && waitIn(exception)) };
+  return typeof body === 'object' ? body : { statusCode: exception.getStatus(), message: body };
 }
 
 /** The wait as a member of an error, unless it is hidden from clients. */

@@ -42,6 +42,17 @@ export function refuseUnknown(
   }
 }
 
+/** The options that code passes, if all of them are known. Throws `RateLimitConfigError`. */
+export function knownOptions<T extends object>(
+  location: string,
+  given: unknown,
+  known: readonly (keyof T & string)[],
+): T {
+  if (!isObject(given)) throw new RateLimitConfigError(messages.notOptions(location, given));
+  refuseUnknown(location, given, known);
+  return givenOptions(given as T, known);
+}
+
 /** Throws for a missing or invalid value. */
 export function checkValue(location: string, option: string, value: unknown, kind: OptionKind): void {
   if (value === undefined)

@@ -3,6 +3,8 @@ import type { ReservedCheck } from '../../app/limiter/reservation.js';
 import { RateLimitArgumentError, RateLimitConfigError } from '../../engine/errors/errors.js';
 import { logger } from '../../engine/errors/logger.js';
 import { aiMessages } from '../../engine/errors/messages/ai.js';
+import { checkValue, wholeNumber } from '../../engine/options/check-options.js';
+import { callableOrClass } from '../../engine/options/kinds.js';
 import type { LimiterService } from '../../nest/limiter.service.js';
 import type { LimitedModelMiddleware, ModelCall, TokenUsage, UsedTokens } from './model-types.js';
 
@@ -123,9 +125,8 @@ export function limitModel(limiters: LimiterService, options: LimitModelOptions)
     specificationVersion: 'v3' as never,
 
     async transformParams({ params }) {
-      return Promise.resolve(
-        maxOutputTokens === undefined || params.maxOutputTokens !== undefined ? params : { ...params, maxOutputTokens },
-      );
+      const isSet = maxOutputTokens === undefined || params.maxOutputTokens !== undefined;
+      return isSet ? params : { ...params, maxOutputTokens };
     },
 
     async wrapGenerate({ doGenerate, params }) {
@@ -144,10 +145,8 @@ export function limitModel(limiters: LimiterService, options: LimitModelOptions)
   };
 }
 
-/** A call that may be made. */
 interface ReservedCall {
   readonly held: ReservedCheck;
-  /** The units of each limit. */
   readonly units: readonly number[];
   readonly estimated: TokenUsage;
 }
@@ -171,6 +170,8 @@ async function ending(settle: () => Promise<void>): Promise<void> {
   }
 }
 
+const LOCATION = 'limitModel';
+
 function checkOptions(limiters: unknown, options: LimitModelOptions): void {
   const service = limiters as Partial<LimiterService> | undefined;
   if (typeof service?.reserve !== 'function' || typeof service.for !== 'function')
@@ -181,16 +182,10 @@ function checkOptions(limiters: unknown, options: LimitModelOptions): void {
     // Throws if a limit isn't defined.
     service.for(limit);
     if (key !== undefined && (typeof key !== 'string' || key === '')) refuse(aiMessages.wrongKey(limit, key));
-    if (units !== undefined && typeof units !== 'function') {
-      refuse(aiMessages.wrongOption('units', units, 'a function of the tokens'));
-    }
+    if (units !== undefined) checkValue(LOCATION, 'units', units, callableOrClass('a function of the tokens'));
   }
-  if (maxOutputTokens !== undefined && (!Number.isSafeInteger(maxOutputTokens) || maxOutputTokens < 1)) {
-    refuse(aiMessages.wrongOption('maxOutputTokens', maxOutputTokens, 'a whole number >= 1'));
-  }
-  if (estimate !== undefined && typeof estimate !== 'function') {
-    refuse(aiMessages.wrongOption('estimate', estimate, 'a function of the call'));
-  }
+  if (maxOutputTokens !== undefined) wholeNumber(LOCATION, 'maxOutputTokens', maxOutputTokens);
+  if (estimate !== undefined) checkValue(LOCATION, 'estimate', estimate, callableOrClass('a function of the call'));
 }
 
 function refuse(message: string): never {

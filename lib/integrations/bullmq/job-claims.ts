@@ -47,7 +47,6 @@ function canReserve({ limit: { algorithm } }: CheckEntry): boolean {
   return algorithm.reservation !== undefined || algorithm.queue !== undefined;
 }
 
-/** How long a job has to wait for a limit. */
 export interface JobWait {
   readonly entry: CheckEntry;
   /** Milliseconds; `Infinity` if it can never start. */
@@ -75,8 +74,11 @@ export class JobClaims {
       const wait = waitOf(only!, said);
       return wait && { ...wait, isNew: said.allowed && said.wasClaimed !== true };
     }
-    const looks = await Promise.all(reserved.map(async (entry) => ({ entry, said: await this.ask(entry, id, true) })));
-    const waits = looks.map(({ entry, said }) => ({ entry, said, ms: waitOf(entry, said)?.ms ?? 0 }));
+    const looks = reserved.map(async (entry) => {
+      const said = await this.ask(entry, id, true);
+      return { entry, said, ms: waitOf(entry, said)?.ms ?? 0 };
+    });
+    const waits = await Promise.all(looks);
     waits.sort((one, other) => other.ms - one.ms);
     const [longest] = waits;
     if (longest?.ms === Infinity) return longest;

@@ -21,11 +21,6 @@ import type { JobEvents, JobUnits, LimitedJob } from './job-types.js';
 /** The longest wait inside a worker, in milliseconds. */
 const HOLD_MS = 250;
 
-/** The units that a job took in order to start. They are returned if it doesn't start. */
-interface JobStart {
-  readonly taken: readonly Refund[];
-}
-
 /**
  * Counts when jobs start, in separate counters from those that decide when they may start. BullMQ puts a job whose time has come behind all
  * waiting jobs, so late jobs would otherwise start all at once. A job that is on time always fits, because the reserved times obey the
@@ -38,10 +33,10 @@ class JobStarts {
   ) {}
 
   /**
-   * Takes the units that a job needs to start, and waits for them. If the job is too late, returns the limit that has no room and the wait
+   * Takes the units that a job needs to start, and waits for them. Returns what gives them back. If the job is too late, returns the limit that has no room and the wait
    * for it.
    */
-  async take({ id, reserved, hasStalled }: JobRequest, holdMs = HOLD_MS): Promise<JobStart | JobWait> {
+  async take({ id, reserved, hasStalled }: JobRequest, holdMs = HOLD_MS): Promise<Refund[] | JobWait> {
     const taken: Refund[] = [];
     for (const entry of reserved) {
       if (entry.limit.shadow) continue;
@@ -52,17 +47,17 @@ class JobStarts {
         answer = await this.reserve(entry, id, holdMs);
       }
       if (!answer.allowed) {
-        await this.giveBack({ taken });
+        await this.giveBack(taken);
         return { entry, ms: answer.retryAfterMs };
       }
       if (answer.delayMs > 0) await sleep(Math.ceil(answer.delayMs));
       taken.push(claimOf(entry, id));
       if (answer.wasClaimed !== true) taken.push({ ...chargeOf(entry, answer), ofStarts: true });
     }
-    return { taken };
+    return taken;
   }
 
-  async giveBack({ taken }: JobStart): Promise<void> {
+  async giveBack(taken: readonly Refund[]): Promise<void> {
     if (taken.length > 0) await this.store.refund(taken);
   }
 
@@ -87,14 +82,12 @@ function claimOf({ limit, identity, cost: units }: CheckEntry, id: string): Refu
   return { limit, identity, units, claim: { id, isSpent: true }, ofStarts: true };
 }
 
-/** Signals to a BullMQ worker that the job was delayed. Workers recognize the error by its name, no matter which copy of BullMQ threw it. */
-class JobDelayedError extends Error {
-  override readonly name = 'DelayedError';
-}
-
-/** Fails a job for good: a BullMQ worker recognises the error by name and does not retry. */
-class UnrecoverableJobError extends Error {
-  override readonly name = 'UnrecoverableError';
+/**
+ * Tells a BullMQ worker that the job was delayed, or that it fails for good and isn't retried. Workers recognize the error by its name, no
+ * matter which copy of BullMQ threw it.
+ */
+function errorForWorker(name: 'DelayedError' | 'UnrecoverableError', message: string): Error {
+  return Object.assign(new Error(message), { name });
 }
 
 /** Maximum number of delayed jobs to remember. The job that was delayed first is evicted first. */
@@ -111,7 +104,6 @@ class DelayedJobs {
     if (this.requests.size > MAX_JOBS) this.requests.delete(this.requests.keys().next().value!);
   }
 
-  /** Removes a job and returns its request. */
   take(queue: string, id: string): JobRequest | undefined {
     const key = keyOf(queue, id);
     const request = this.requests.get(key);
@@ -215,9 +207,8 @@ export class JobLimits<J extends LimitedJob> implements JobUnits<J> {
 
   /** Starts a job whose time has come. If it is so late that others have started at its time, it has to reserve again. */
   private async start(request: JobRequest): Promise<Lease[] | JobWait> {
-    const start = await this.starts.take(request);
-    if ('entry' in start) return this.claims.claimAnew(request, start);
-    return this.finish(request, start);
+    const taken = await this.starts.take(request);
+    return Array.isArray(taken) ? this.finish(request, taken) : this.claims.claimAnew(request, taken);
   }
 
   /**
@@ -225,14 +216,14 @@ export class JobLimits<J extends LimitedJob> implements JobUnits<J> {
    * reserve a new time.
    */
   private async overtake(request: JobRequest, wait: JobWait): Promise<Lease[] | JobWait> {
-    const start = await this.starts.take(request, 0);
-    if ('entry' in start) return wait;
+    const taken = await this.starts.take(request, 0);
+    if (!Array.isArray(taken)) return wait;
     await this.claims.giveBack(request);
-    return this.finish(request, start);
+    return this.finish(request, taken);
   }
 
   /** Takes the units that a job needs in addition to its reservation. */
-  private async finish(request: JobRequest, start: JobStart): Promise<Lease[] | JobWait> {
+  private async finish(request: JobRequest, start: readonly Refund[]): Promise<Lease[] | JobWait> {
     const taken = await this.ask(request.asked);
     if (!Array.isArray(taken)) await this.starts.giveBack(start);
     return taken;
@@ -262,13 +253,13 @@ export class JobLimits<J extends LimitedJob> implements JobUnits<J> {
     const delayMs = Math.ceil(Math.min(ms, MAX_INTERVAL_MS)) + CUT_MS;
     await takePriority(job);
     await job.moveToDelayed(Date.now() + delayMs, token);
-    throw new JobDelayedError(bullmqMessages.delayed(delayMs));
+    throw errorForWorker('DelayedError', bullmqMessages.delayed(delayMs));
   }
 
   private async refuse(request: JobRequest, { limit, cost }: CheckEntry): Promise<never> {
     await this.claims.giveBack(request).catch(() => undefined);
     const { location } = this.settings;
-    throw new UnrecoverableJobError(bullmqMessages.neverFits(location, limit.name, cost, limit.quota));
+    throw errorForWorker('UnrecoverableError', bullmqMessages.neverFits(location, limit.name, cost, limit.quota));
   }
 
   /** If this fails, the reservation expires on its own. */

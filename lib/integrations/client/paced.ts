@@ -40,7 +40,6 @@ const FIRST_WAIT_MS = 500;
 /** The share by which the wait before a call is sent again is lengthened at random, and the most that this adds. */
 const JITTER = 0.1;
 const MOST_JITTER_MS = 1000;
-/** Maximum number of origins. */
 const MOST_ORIGINS = 100;
 
 /**
@@ -80,7 +79,7 @@ export function paced(fetch?: typeof globalThis.fetch, options: PacedOptions = {
     keep(origins, url.origin, origin, MOST_ORIGINS);
     let notBefore: number | undefined;
     for (let attempt = 1; ; attempt++) {
-      const call: Call = await origin.turn(path, deadline, signal, notBefore);
+      const call = await origin.turn(path, deadline, signal, notBefore);
       let report: Report | undefined;
       try {
         const isLast = !canRepeat || attempt >= attempts;
@@ -190,14 +189,10 @@ interface Call {
   /** How many calls were sent before it, and when it was sent. */
   order: number;
   sentAt: number;
-}
-
-interface Waiting extends Call {
   /** Sends it, or rejects with an error. */
   settle: (error?: { readonly reason: unknown }) => void;
 }
 
-/** The part of a response that is about limits. */
 interface Report {
   readonly limits: readonly UpstreamLimit[];
   /** How long to wait after a rejection; `undefined` if the call wasn't rejected. */
@@ -209,7 +204,7 @@ class Origin {
   private readonly policies = new Map<string, Policy>();
   /** The limits that the responses of a path reported. */
   private readonly paths = new Map<string, Set<Policy>>();
-  private waiting: Waiting[] = [];
+  private waiting: Call[] = [];
   private sent = 0;
   private timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -230,7 +225,7 @@ class Origin {
         // Its timer would keep a process alive.
         this.sendAll();
       };
-      const call: Waiting = {
+      const call: Call = {
         path,
         deadline,
         notBefore: notBefore ?? -Infinity,
@@ -338,7 +333,7 @@ class Origin {
     return [...known];
   }
 
-  private send(call: Waiting, policies: readonly Policy[], now: number): void {
+  private send(call: Call, policies: readonly Policy[], now: number): void {
     call.policies = policies;
     call.order = this.sent++;
     call.sentAt = now;

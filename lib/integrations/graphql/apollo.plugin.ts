@@ -1,13 +1,12 @@
 import { Injectable, SetMetadata } from '@nestjs/common';
 import type { DocumentNode, GraphQLSchema, OperationDefinitionNode } from 'graphql';
 import type { Operation } from './operation.js';
-import { fragmentsOf, variablesOf } from './operation-source.js';
+import { sourceIn } from './operation-source.js';
 import { Operations } from './operations.js';
 
 /** The metadata key of `@Plugin` of `@nestjs/apollo`, in version 13 and 14. */
 const PLUGIN = 'graphql:plugin';
 
-/** The fields of Apollo Server's request that limits use. */
 interface ApolloRequest {
   readonly schema: GraphQLSchema;
   readonly document?: DocumentNode;
@@ -23,11 +22,6 @@ interface ApolloRequest {
 type ApolloBody =
   | { readonly kind: 'single'; readonly singleResult: ApolloResult }
   | { readonly kind: 'incremental'; readonly initialResult: ApolloResult };
-
-/** A part of a response, after the first one. */
-interface ApolloPart {
-  readonly hasNext?: boolean;
-}
 
 interface ApolloResult {
   readonly data?: unknown;
@@ -92,22 +86,15 @@ export class RateLimitApolloPlugin {
       },
       willSendSubsequentPayload: async (_request, payload) => {
         // Deferred fields may still begin until the last part.
-        if (operation !== undefined && (payload as ApolloPart).hasNext !== true) this.operations.giveBack(operation);
+        if (operation !== undefined && (payload as { readonly hasNext?: boolean }).hasNext !== true)
+          this.operations.giveBack(operation);
       },
     };
   }
 
   private begin({ schema, document, operation, contextValue, request }: ApolloRequest): Operation | undefined {
     if (!operation || document === undefined) return undefined;
-    const variables = variablesOf(schema, operation, request.variables);
-    // Nothing runs if the variables are wrong.
-    if (variables === undefined) return undefined;
-    return this.operations.begin({
-      schema,
-      operation,
-      fragments: fragmentsOf(document),
-      ...variables,
-      context: contextValue,
-    });
+    const source = sourceIn(document, schema, operation, request.variables, contextValue);
+    return source && this.operations.begin(source);
   }
 }

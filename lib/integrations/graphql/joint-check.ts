@@ -13,7 +13,6 @@ import { ticketBefore } from '../../app/limiter/settlement.js';
 
 /** The entry of one call for a counter that several calls may share. */
 interface Part {
-  /** The index of its call. */
   readonly call: number;
   readonly entry: RuleEntry;
 }
@@ -120,54 +119,37 @@ function add(sum: Sum, part: Part): void {
 }
 
 /** The entries of each call, with the decisions about them. */
-function shared(
-  sums: readonly Sum[],
-  decisions: readonly StoreDecision[],
-  calls: number,
-): { readonly entries: RuleEntry[]; readonly decisions: StoreDecision[] }[] {
+function shared(sums: readonly Sum[], decisions: readonly StoreDecision[], calls: number) {
   const own = Array.from({ length: calls }, () => ({
     entries: [] as RuleEntry[],
     decisions: [] as StoreDecision[],
   }));
-  for (const [index, { entry, parts }] of sums.entries()) {
-    const units = partsOfDecision(entry, decisions[index]!, parts);
-    for (const [at, { call }] of parts.entries()) {
-      own[call]!.entries.push(units[at]!.entry);
-      own[call]!.decisions.push(units[at]!.decision);
+  for (const [index, sum] of sums.entries()) {
+    for (const { call, entry, decision } of split(sum, decisions[index]!)) {
+      own[call]!.entries.push(entry);
+      own[call]!.decisions.push(decision);
     }
   }
   return own;
-}
-
-/** The entry of one of several calls, and the decision about it. */
-interface DecidedPart {
-  readonly entry: RuleEntry;
-  readonly decision: StoreDecision;
 }
 
 /**
  * Splits one decision among the calls that it was made for, so that each call can return its own units. Leased units can't be split: the
  * first call gets all of them.
  */
-function partsOfDecision(
-  sum: RuleEntry,
-  decision: StoreDecision,
-  parts: readonly { readonly entry: RuleEntry }[],
-): DecidedPart[] {
-  if (parts.length === 1) return [{ entry: sum, decision }];
+function split({ entry: sum, parts }: Sum, decision: StoreDecision): (Part & { readonly decision: StoreDecision })[] {
+  if (parts.length === 1) return [{ ...parts[0]!, decision }];
   const { limit } = sum;
-  const isLeased = limit.algorithm.leases !== undefined;
   let after = sum.cost;
-  return parts.map(({ entry }, index) => {
-    if (isLeased) {
-      if (index === 0) return { entry: { ...entry, limit, cost: sum.cost }, decision };
-      return { entry: { ...entry, limit }, decision: withTicket(decision, undefined, undefined) };
+  return parts.map(({ call, entry }, index) => {
+    if (limit.algorithm.leases !== undefined) {
+      if (index === 0) return { call, entry: { ...entry, limit, cost: sum.cost }, decision };
+      return { call, entry: { ...entry, limit }, decision: withTicket(decision, undefined, undefined) };
     }
     after -= entry.cost;
-    const { candidate } = decision;
     const ticket = ticketBefore(limit, decision.ticket, after);
-    const ofCandidate = limit.candidate && ticketBefore(limit.candidate, candidate?.ticket, after);
-    return { entry: { ...entry, limit }, decision: withTicket(decision, ticket, ofCandidate) };
+    const ofCandidate = limit.candidate && ticketBefore(limit.candidate, decision.candidate?.ticket, after);
+    return { call, entry: { ...entry, limit }, decision: withTicket(decision, ticket, ofCandidate) };
   });
 }
 

@@ -1,23 +1,20 @@
 import type { DocumentNode, GraphQLSchema, OperationDefinitionNode } from 'graphql';
 import type { Operation } from './operation.js';
-import { fragmentsOf, operationsOf, variablesOf } from './operation-source.js';
+import { operationsOf, sourceIn } from './operation-source.js';
 import type { Operations } from './operations.js';
 
-/** The fields of Mercurius's context that limits use. */
 interface MercuriusContext {
   readonly reply?: { readonly request?: { readonly body?: unknown; readonly query?: unknown } };
   /** The index of the operation in a batch. */
   readonly operationId?: number;
 }
 
-/** The result of an operation. */
 interface Execution {
   readonly data?: unknown;
   readonly errors?: unknown;
   extensions?: Record<string, unknown>;
 }
 
-/** The properties that Mercurius adds to the Fastify instance. */
 interface Mercurius {
   readonly schema: GraphQLSchema;
   addHook(
@@ -32,16 +29,16 @@ interface Mercurius {
  * `RateLimitConfigError` for an invalid directive in the schema.
  */
 export function hookIntoMercurius(server: unknown, operations: Operations): boolean {
-  const { graphql } = server as { readonly graphql?: Mercurius };
+  const { graphql } = (server ?? {}) as { readonly graphql?: Mercurius };
   if (typeof graphql?.addHook !== 'function') return false;
   operations.checkSchema(graphql.schema);
   const begun = new WeakMap<object, Operation>();
   graphql.addHook('preExecution', async (schema, document, context, given) => {
     const operation = chosen(document, context);
-    const variables = operation && variablesOf(schema, operation, given);
     // With several operations, the one that runs may be known only when its first field reaches the guard.
-    if (operation === undefined || variables === undefined) return;
-    const begins = operations.begin({ schema, operation, fragments: fragmentsOf(document), ...variables, context });
+    const source = operation && sourceIn(document, schema, operation, given, context);
+    if (source === undefined) return;
+    const begins = operations.begin(source);
     try {
       await begins.decision;
       begun.set(context, begins);

@@ -1,4 +1,4 @@
-import { getArgumentValues, getVariableValues, Kind, OperationTypeNode } from 'graphql';
+import { getArgumentValues, getVariableValues, Kind } from 'graphql';
 import type {
   DocumentNode,
   FieldNode,
@@ -22,32 +22,34 @@ export interface OperationSource {
   readonly context: object;
 }
 
-/** The fragments of a document by name. */
-export function fragmentsOf({ definitions }: DocumentNode): Record<string, FragmentDefinitionNode> {
+function fragmentsOf({ definitions }: DocumentNode): Record<string, FragmentDefinitionNode> {
   const fragments = Object.create(null) as Record<string, FragmentDefinitionNode>;
   for (const each of definitions) if (each.kind === Kind.FRAGMENT_DEFINITION) fragments[each.name.value] = each;
   return fragments;
 }
 
-/** The operations of a document. */
 export function operationsOf({ definitions }: DocumentNode): OperationDefinitionNode[] {
   return definitions.filter((each) => each.kind === Kind.OPERATION_DEFINITION);
 }
 
-/** The coerced variables of an operation; `undefined` if they are invalid, so that it won't run. */
-export function variablesOf(
+/** An operation of a document; `undefined` if the `given` variables are invalid, so that it won't run. */
+export function sourceIn(
+  document: DocumentNode,
   schema: GraphQLSchema,
-  { variableDefinitions = [] }: OperationDefinitionNode,
+  operation: OperationDefinitionNode,
   given: unknown,
-): Pick<OperationSource, 'variables' | 'variableValues'> | undefined {
+  context: object,
+): OperationSource | undefined {
   const inputs = typeof given === 'object' && given !== null ? (given as Record<string, unknown>) : {};
-  const found = getVariableValues(schema, variableDefinitions, inputs) as {
+  const found = getVariableValues(schema, operation.variableDefinitions ?? [], inputs) as {
     readonly coerced?: Record<string, unknown>;
     readonly variableValues?: { readonly coerced: Record<string, unknown> };
   };
   // GraphQL 17 wraps them.
   const variables = found.coerced ?? found.variableValues?.coerced;
-  return variables && { variables, variableValues: found.variableValues ?? variables };
+  if (variables === undefined) return undefined;
+  const variableValues = found.variableValues ?? variables;
+  return { schema, operation, fragments: fragmentsOf(document), variables, variableValues, context };
 }
 
 /** The values of variables, as resolvers get them. */
@@ -71,10 +73,6 @@ export function argumentsOf(
 }
 
 /** The type whose fields an operation selects. */
-export function rootTypeOf({
-  schema,
-  operation: { operation: kind },
-}: OperationSource): GraphQLObjectType | null | undefined {
-  if (kind === OperationTypeNode.QUERY) return schema.getQueryType();
-  return kind === OperationTypeNode.MUTATION ? schema.getMutationType() : schema.getSubscriptionType();
+export function rootTypeOf({ schema, operation }: OperationSource): GraphQLObjectType | null | undefined {
+  return schema.getRootType(operation.operation);
 }

@@ -49,11 +49,9 @@ function keptBy(context: object): Kept | undefined {
 export class Operation {
   /** Its queries, mutations or subscription, by their names in the response. */
   readonly fields = new Map<string, LimitedRequest>();
-  /** The fields that have begun. */
   readonly begun = new Set<LimitedRequest>();
   /** Resolves once everything that can be decided before the guards run is decided; rejects if a limit rejects. */
   decision: Promise<void> | undefined;
-  /** True once `decision` has resolved. */
   isDecided = false;
   /** True if the user was known before any guard ran, so that all limits were checked at once. */
   knowsUser = false;
@@ -61,7 +59,6 @@ export class Operation {
   cost: RequestedCost | undefined;
   /** True if a check that counts the cost has rejected the operation. None of its fields run then. */
   isRefused = false;
-  /** The cost report for the client. */
   report: CostReport | undefined;
   /** True once the response was sent. Some fields may still be running. */
   isEnded = false;
@@ -78,7 +75,6 @@ export class Operation {
     readonly whole: LimitedRequest,
   ) {}
 
-  /** Returns true if the call of a root field has begun. */
   hasBegun(key: string | number): boolean {
     const request = this.fields.get(String(key));
     return request !== undefined && this.begun.has(request);

@@ -2,53 +2,60 @@ import type { ExecutionContext, Type } from '@nestjs/common';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
 import type { GraphQLResolveInfo, GraphQLSchema } from 'graphql';
 import type { Phase } from '../../app/config/common-limit-options.js';
+import { RATE_LIMIT_STORE } from '../../app/config/tokens.js';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { logger } from '../../engine/errors/logger.js';
 import { graphqlMessages } from '../../engine/errors/messages/graphql.js';
-import type { Answers } from '../../nest/request/answers.js';
+import { Answers } from '../../nest/request/answers.js';
 import { runOf } from '../../nest/request/call-run.js';
 import { giveBack } from '../../nest/request/charges.js';
-import type { DeniedAddresses } from '../../nest/request/denied-addresses.js';
+import { Completions } from '../../nest/request/completions.js';
+import { DeniedAddresses } from '../../nest/request/denied-addresses.js';
 import { LimitedRequest } from '../../nest/request/limited-request.js';
 import { keepRequest, requestOfCall } from '../../nest/request/requests.js';
-import type { RequestLimiter } from '../../nest/request/request-limiter.js';
-import type { Transports } from '../../nest/request/transports.js';
-import { boundGuards } from '../../app/rules/guard-check.js';
-import type { RouteRulesRegistry } from '../../app/rules/route-rules-registry.js';
+import { RequestCheck } from '../../nest/request/request-check.js';
+import { RequestLimiter } from '../../nest/request/request-limiter.js';
+import { Transports } from '../../nest/request/transports.js';
+import { boundGuards, GuardCheck } from '../../app/rules/guard-check.js';
+import { HandlerClasses } from '../../app/rules/handler-classes.js';
+import { LimitRegistry } from '../../app/rules/limit-registry.js';
+import { RouteRulesRegistry } from '../../app/rules/route-rules-registry.js';
 import { RouteRules } from '../../app/rules/route-rules.js';
 import { callOf } from '../../app/transports/read-request.js';
 import { reasonOf } from '../../engine/errors/reasons.js';
-import type { OperationResult, QueryCosts } from './cost/query-costs.js';
-import { callArguments, infoOf, OperationInfo, type ResolvedFields, rootFieldsOf, sourceOf } from './root-fields.js';
-import type { JointCheck } from './joint-check.js';
-import { keepOperation, knownOperation } from './operation.js';
-import { Operation } from './operation.js';
+import type { Store } from '../../storage/stores/store.js';
+import type { QueryCostSettings } from './cost/cost-options.js';
+import { type OperationResult, QueryCosts } from './cost/query-costs.js';
+import { callArguments, infoOf, OperationInfo, ResolvedFields, rootFieldsOf, sourceOf } from './root-fields.js';
+import { JointCheck } from './joint-check.js';
+import { keepOperation, knownOperation, Operation } from './operation.js';
 import type { OperationSource } from './operation-source.js';
 
 /** The type names under which Nest's decorators register root fields. */
 const ROOTS = { query: 'Query', mutation: 'Mutation', subscription: 'Subscription' } as const;
 
-/** The services that the check of operations uses. */
-export interface OperationServices {
-  readonly limiter: RequestLimiter;
-  readonly registry: RouteRulesRegistry;
-  readonly transports: Transports;
-  readonly answers: Answers;
-  readonly deniedAddresses: DeniedAddresses;
-  readonly check: JointCheck;
-  readonly fields: ResolvedFields;
-  /** `undefined` if operations cost nothing. */
-  readonly costs: QueryCosts | undefined;
+/** Finds the services that the check of operations uses. Throws `RateLimitConfigError` for an invalid limit of the cost. */
+export function operationServices(find: <T>(token: Type<T> | symbol) => T, cost: QueryCostSettings | undefined) {
+  const answers = find(Answers);
+  return {
+    limiter: find(RequestLimiter),
+    registry: find(RouteRulesRegistry),
+    transports: find(Transports),
+    answers,
+    deniedAddresses: find(DeniedAddresses),
+    check: new JointCheck(find(RequestCheck), answers, find(Completions), find<Store>(RATE_LIMIT_STORE)),
+    fields: new ResolvedFields(find(HandlerClasses), find(GuardCheck)),
+    /** `undefined` if operations cost nothing. */
+    costs: cost && new QueryCosts(cost, find(LimitRegistry), 'RateLimitGraphqlModule: cost.limit'),
+  };
 }
+
+type OperationServices = ReturnType<typeof operationServices>;
 
 /** Serves as the handler of an operation, which has none. */
 function operation(): void {}
 
-/** The arguments of that handler. */
 const NO_ARGUMENTS = Object.freeze({});
-
-/** The result of an operation that didn't run. */
-const NOTHING: OperationResult = { data: undefined };
 
 /** No limits are declared for an operation itself. */
 const NO_RULES = new RouteRules([], false);
@@ -101,13 +108,12 @@ export class Operations {
     }
   }
 
-  /** Settles the cost of an operation. */
   settle(operation: Operation, result: OperationResult | undefined): void {
     const { cost, whole } = operation;
     if (cost === undefined) return;
-    const { costs } = this.services;
-    if (operation.isRefused) costs!.settled(cost, whole, NOTHING);
-    else operation.report = costs!.settled(cost, whole, result);
+    // Nothing of a rejected operation ran.
+    const report = this.services.costs!.settled(cost, whole, operation.isRefused ? { data: undefined } : result);
+    if (!operation.isRefused) operation.report = report;
   }
 
   /**
@@ -156,12 +162,12 @@ export class Operations {
    * with the same guards, which won't find one either.
    */
   private waitingWith(operation: Operation, field: LimitedRequest | undefined): LimitedRequest[] {
-    const waiting = [...operation.fields.values()].filter((each) => isUndecided(each) && !operation.later.has(each));
-    if (hasUser(this.reread(operation.whole))) return waiting;
+    const { whole, fields } = operation;
+    const waiting = [...fields.values()].filter((each) => isUndecided(each) && !operation.later.has(each));
+    if (hasUser(whole.begin(whole.context))) return waiting;
     return field === undefined ? [] : waiting.filter((each) => each === field || hasSameGuards(each, field));
   }
 
-  /** Creates an operation and starts its check. */
   private make(source: OperationSource): Operation {
     const operation = new Operation(source, this.standIn(source));
     keepOperation(operation);
@@ -192,7 +198,7 @@ export class Operations {
   ): Promise<void> {
     const { whole, source, cost } = operation;
     const { check, costs } = this.services;
-    for (const field of fields) this.reread(field);
+    for (const field of fields) field.begin(field.context);
     // Without a cost of its own, the operation gets the decision of its fields.
     const answered = cost === undefined ? whole : this.standIn(source);
     const extra = isCosted && cost !== undefined ? costs!.asked(cost, phases) : undefined;
@@ -251,10 +257,6 @@ export class Operations {
     context.setType('graphql');
     const { transports, limiter } = this.services;
     return new LimitedRequest(context, type, handler, transports.of(context), routeRules, limiter);
-  }
-
-  private reread(request: LimitedRequest): LimitedRequest {
-    return request.begin(request.context);
   }
 
   /** Runs a check and turns a rejection into the error that GraphQL returns. */

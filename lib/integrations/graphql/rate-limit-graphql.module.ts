@@ -12,34 +12,22 @@ import {
   type OnModuleInit,
   Optional,
   type Provider,
+  type Type,
 } from '@nestjs/common';
 import { ApplicationConfig, HttpAdapterHost, ModuleRef } from '@nestjs/core';
 import type { Observable } from 'rxjs';
-import { RATE_LIMIT_STORE } from '../../app/config/tokens.js';
-import { GuardCheck } from '../../app/rules/guard-check.js';
-import { HandlerClasses } from '../../app/rules/handler-classes.js';
 import { LimitRegistry } from '../../app/rules/limit-registry.js';
-import { RouteRulesRegistry } from '../../app/rules/route-rules-registry.js';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { moduleLogger } from '../../engine/errors/logger.js';
 import { graphqlMessages } from '../../engine/errors/messages/graphql.js';
 import type { Awaitable } from '../../engine/util/awaitable.js';
-import { missingModule } from '../../nest/copies.js';
+import { providerOf } from '../../nest/copies.js';
 import { addProvider } from '../../nest/rate-limit.module.js';
-import { Answers } from '../../nest/request/answers.js';
-import { Completions } from '../../nest/request/completions.js';
-import { DeniedAddresses } from '../../nest/request/denied-addresses.js';
-import { RequestCheck } from '../../nest/request/request-check.js';
 import { RequestLimiter } from '../../nest/request/request-limiter.js';
-import { Transports } from '../../nest/request/transports.js';
-import type { Store } from '../../storage/stores/store.js';
 import { RateLimitApolloPlugin } from './apollo.plugin.js';
 import { type QueryCostSettings, type RateLimitGraphqlOptions, readGraphqlOptions } from './cost/cost-options.js';
-import { QueryCosts } from './cost/query-costs.js';
-import { JointCheck } from './joint-check.js';
 import { hookIntoMercurius } from './mercurius.hooks.js';
-import { Operations, type OperationServices } from './operations.js';
-import { ResolvedFields } from './root-fields.js';
+import { Operations, operationServices } from './operations.js';
 
 /** Lets the fields of an operation wait until the whole operation is decided. Other calls are limited as without GraphQL. */
 @Injectable()
@@ -63,11 +51,6 @@ addProvider({ provide: RequestLimiter, useClass: FieldLimiter });
 
 const FOR_ROOT = 'RateLimitGraphqlModule.forRoot';
 const GRAPHQL_SETTINGS = Symbol('nestjs-sluice:graphql');
-
-/** The options, read and checked. */
-interface GraphqlSettings {
-  readonly cost: QueryCostSettings | undefined;
-}
 
 /** Options of `RateLimitGraphqlModule.forRootAsync`. */
 export interface RateLimitGraphqlAsyncOptions {
@@ -97,7 +80,7 @@ export class RateLimitGraphqlModule implements OnModuleInit, OnApplicationBootst
     private readonly plugin: RateLimitApolloPlugin,
     private readonly host: HttpAdapterHost,
     private readonly modules: ModuleRef,
-    @Inject(GRAPHQL_SETTINGS) private readonly settings: GraphqlSettings,
+    @Inject(GRAPHQL_SETTINGS) private readonly settings: { readonly cost: QueryCostSettings | undefined },
     config: ApplicationConfig,
     @Optional() registry?: LimitRegistry,
   ) {
@@ -108,7 +91,7 @@ export class RateLimitGraphqlModule implements OnModuleInit, OnApplicationBootst
       config.addGlobalInterceptor(new OperationInterceptor(operations));
     }
     // A server may start before `onModuleInit` is called here.
-    operations.open = () => this.services();
+    operations.open = () => operationServices((token) => this.find(token), settings.cost);
   }
 
   /** Sets up the module. Throws `RateLimitConfigError` for a wrong option. */
@@ -132,47 +115,19 @@ export class RateLimitGraphqlModule implements OnModuleInit, OnApplicationBootst
   /** Called by Nest. From here on, operations are checked. Throws `RateLimitConfigError` for an invalid limit. */
   onModuleInit(): void {
     const limiter = this.find(RequestLimiter);
-    if (!(limiter instanceof FieldLimiter)) {
-      throw loadedLazily();
-    }
+    if (!(limiter instanceof FieldLimiter)) throw loadedLazily();
     limiter.operations = this.operations.ready();
   }
 
   /** Called by Nest after `GraphQLModule` has started its server. Throws `RateLimitConfigError` for an invalid directive. */
   onApplicationBootstrap(): void {
-    const server: unknown = this.host.httpAdapter?.getInstance();
-    const hasMercurius = typeof server === 'function' || typeof server === 'object';
-    if (hasMercurius && server !== null && hookIntoMercurius(server, this.operations)) return;
+    if (hookIntoMercurius(this.host.httpAdapter?.getInstance(), this.operations)) return;
     if (!this.plugin.isUsed) moduleLogger.warn(graphqlMessages.noServer());
   }
 
-  private services(): OperationServices {
-    const answers = this.find(Answers);
-    const { cost } = this.settings;
-    return {
-      limiter: this.find(RequestLimiter),
-      registry: this.find(RouteRulesRegistry),
-      transports: this.find(Transports),
-      answers,
-      deniedAddresses: this.find(DeniedAddresses),
-      check: new JointCheck(
-        this.find(RequestCheck),
-        answers,
-        this.find(Completions),
-        this.find<Store>(RATE_LIMIT_STORE),
-      ),
-      fields: new ResolvedFields(this.find(HandlerClasses), this.find(GuardCheck)),
-      costs: cost && new QueryCosts(cost, this.find(LimitRegistry), 'RateLimitGraphqlModule: cost.limit'),
-    };
-  }
-
   /** A part of `RateLimitModule`, which may be created later than this module. */
-  private find<T>(token: (abstract new (...args: never[]) => T) | symbol | string): T {
-    try {
-      return this.modules.get<T>(token, { strict: false });
-    } catch (cause) {
-      throw missingModule('RateLimitGraphqlModule', graphqlMessages.noRateLimitModule(), cause);
-    }
+  private find<T>(token: Type<T> | symbol): T {
+    return providerOf(this.modules, token, 'RateLimitGraphqlModule', graphqlMessages.noRateLimitModule());
   }
 }
 

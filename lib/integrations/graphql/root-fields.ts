@@ -91,13 +91,11 @@ export class OperationInfo {
 }
 
 function onlyField(source: OperationSource): string {
-  const names = new Set<string>();
-  for (const { node } of rootFieldsOf(source).values()) names.add(node.name.value);
-  const [name] = names;
-  return name !== undefined && names.size === 1 ? name : '*';
+  const fields = [...rootFieldsOf(source).values()];
+  const [name = '*', other] = new Set(fields.map(({ node }) => node.name.value));
+  return other === undefined ? name : '*';
 }
 
-/** The method that resolves a field. */
 interface ResolvedField {
   readonly type: HandlerClass;
   readonly handler: Function;

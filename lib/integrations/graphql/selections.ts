@@ -6,7 +6,6 @@ import type {
   GraphQLInterfaceType,
   GraphQLNamedType,
   GraphQLObjectType,
-  GraphQLSchema,
   SelectionNode,
   SelectionSetNode,
 } from 'graphql';
@@ -21,7 +20,6 @@ export interface SelectedField {
   readonly key: string;
   readonly node: FieldNode;
   readonly nodes: FieldNode[];
-  /** The selections on its value. */
   readonly sets: SelectionSetNode[];
 }
 
@@ -49,10 +47,6 @@ export class Selections {
 
   constructor(private readonly source: OperationSource) {}
 
-  private get schema(): GraphQLSchema {
-    return this.source.schema;
-  }
-
   /** Counts a step. Throws `TooManySteps`. */
   step(): void {
     if (++this.steps > MAX_STEPS) throw new TooManySteps();
@@ -69,7 +63,6 @@ export class Selections {
     return id;
   }
 
-  /** The fields selected on an object of a type. */
   of(type: SelectedType, sets: readonly SelectionSetNode[]): ReadonlyMap<string, SelectedField> {
     return this.once(this.fields, type, sets, () => {
       const fields = new Map<string, SelectedField>();
@@ -84,7 +77,7 @@ export class Selections {
     if (!isAbstract(type)) return [type];
     return this.once(this.objects, type, sets, () => {
       const types = new Set<SelectedType>([type]);
-      const possible = new Set<SelectedType>(this.schema.getPossibleTypes(type));
+      const possible = new Set<SelectedType>(this.source.schema.getPossibleTypes(type));
       const visited = new Set<string>();
       for (const set of sets) this.narrow(type, possible, set, types, visited);
       return [...types];
@@ -141,9 +134,9 @@ export class Selections {
       if (selection.kind === Kind.FIELD || !this.isIncluded(selection)) continue;
       const inner = this.innerOf(selection, visited);
       if (inner === undefined) continue;
-      const on = inner.on === undefined ? undefined : this.schema.getType(inner.on);
+      const on = inner.on === undefined ? undefined : this.source.schema.getType(inner.on);
       if (on !== undefined && !this.applies(inner.on, type)) {
-        for (const each of isAbstract(on) ? this.schema.getPossibleTypes(on) : [on as GraphQLObjectType]) {
+        for (const each of isAbstract(on) ? this.source.schema.getPossibleTypes(on) : [on as GraphQLObjectType]) {
           this.step();
           if (possible.has(each)) types.add(each);
         }
@@ -170,8 +163,8 @@ export class Selections {
   /** Returns true if a fragment on a type applies to all objects of another type. */
   private applies(on: string | undefined, type: SelectedType): boolean {
     if (on === undefined || on === type.name) return true;
-    const condition = this.schema.getType(on);
-    return isAbstract(condition) && this.schema.isSubType(condition, type as GraphQLObjectType);
+    const condition = this.source.schema.getType(on);
+    return isAbstract(condition) && this.source.schema.isSubType(condition, type as GraphQLObjectType);
   }
 
   private isIncluded({ directives = [] }: SelectionNode): boolean {
@@ -190,8 +183,7 @@ export class Selections {
   }
 }
 
-/** Returns true for an interface or a union. */
-export function isAbstract(type: GraphQLNamedType | undefined): type is GraphQLAbstractType {
+function isAbstract(type: GraphQLNamedType | undefined): type is GraphQLAbstractType {
   const kind = type?.[Symbol.toStringTag];
   return kind === 'GraphQLInterfaceType' || kind === 'GraphQLUnionType';
 }

@@ -56,15 +56,11 @@ function partsOf(extra: CallExtra | undefined): RequestParts | undefined {
   const { requestInfo, authInfo } = extra;
   const request = [extra.request, extra.rawRequest, extra.req]
     .map((each) => asObject<RequestLike>(each))
-    .find(hasHeaders);
+    .find((each) => each?.headers !== undefined);
   if (request === undefined && requestInfo === undefined) return undefined;
   const { ip = request?.socket?.remoteAddress, headers = requestInfo?.headers, socket } = request ?? {};
   const user = request?.user ?? authInfo?.extra?.user ?? authInfo?.clientId;
   return { request: { ip, headers, user, socket } };
-}
-
-function hasHeaders(request: RequestLike | undefined): boolean {
-  return request?.headers !== undefined;
 }
 
 /**

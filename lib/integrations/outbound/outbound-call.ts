@@ -12,6 +12,7 @@ import { outboundMessages } from '../../engine/errors/messages/outbound.js';
 import type { UpstreamResponse } from '../../engine/limit-headers/upstream-report.js';
 import { assertActual } from '../../engine/limits/arguments.js';
 import type { CheckEntry } from '../../engine/limits/counter.js';
+import type { Awaitable } from '../../engine/util/awaitable.js';
 import { chargeOf, heldOf } from '../../storage/stores/store-decision.js';
 import type { HeldLease, Store } from '../../storage/stores/store.js';
 import { type ReadReport, readUpstream } from './headers/read-upstream.js';
@@ -24,17 +25,15 @@ const log = new OnceLogger(logger);
 
 /** Limits calls of one kind: checks their limits, and settles their actual cost. It doesn't depend on a client. */
 export class OutboundCaller<Sent, Answer> {
-  private readonly learner: Learner | undefined;
+  readonly learner: Learner | undefined;
 
   constructor(
     readonly rules: readonly OutboundRule[],
     readonly settings: OutboundSettings<Sent, Answer>,
-    private readonly stores: PermitStores,
+    readonly stores: PermitStores,
     flights: Flights,
   ) {
-    const { learn, cost } = settings;
-    const terms = { names: typeof learn === 'boolean' ? undefined : learn, hasCost: cost !== undefined };
-    this.learner = learn === false ? undefined : new Learner(flights, terms, settings.maxLearnedWaitMs);
+    this.learner = settings.learn === false ? undefined : new Learner(flights, settings);
   }
 
   /**
@@ -42,16 +41,16 @@ export class OutboundCaller<Sent, Answer> {
    * functions. Rejects if one of these returns an invalid value.
    */
   async call(copy: () => Sent, signal: AbortSignal | undefined, since = performance.now()): Promise<OutboundCall> {
-    const { settings, stores, learner } = this;
+    const { timeoutMs, ageingMs } = this.settings;
     const asks: LimitAsk<OutboundRule>[] = [];
-    for (const rule of this.rules) asks.push(await this.askOf(rule, copy));
-    const aheadMs = this.priorityOf(copy) * settings.ageingMs;
+    for (const rule of this.rules) {
+      const ask = await askOf(rule, this.settings, copy);
+      if (rule instanceof LearnedRule) rule.noteCost(ask.identity, ask.cost);
+      asks.push(ask);
+    }
+    const aheadMs = this.priorityOf(copy) * ageingMs;
     signal?.throwIfAborted();
-    return new OutboundCall(
-      asks,
-      { timeoutMs: settings.timeoutMs, signal, since, aheadMs },
-      { settings, stores, learner },
-    );
+    return new OutboundCall(this, asks, { timeoutMs, signal, since, aheadMs });
   }
 
   /**
@@ -76,12 +75,6 @@ export class OutboundCaller<Sent, Answer> {
       // The store reports its own errors.
       if (!(error instanceof RateLimitStoreError)) log.error(outboundMessages.settleFailed(location, name), error);
     }
-  }
-
-  private async askOf(rule: OutboundRule, copy: () => Sent): Promise<LimitAsk<OutboundRule>> {
-    const asked = await askOf(rule, this.settings, copy);
-    if (rule instanceof LearnedRule) rule.noteCost(asked.identity, asked.cost);
-    return asked;
   }
 
   private priorityOf(copy: () => Sent): number {
@@ -113,7 +106,6 @@ export class Permit {
     this.lease = new Lease(this.held, stores.store, stores.waits).keepAlive();
   }
 
-  /** The checks of the call. */
   get entries(): readonly CheckEntry[] {
     return this.turn.entries;
   }
@@ -128,12 +120,12 @@ export class Permit {
     return this.lease.release();
   }
 
-  /** Charges or refunds the difference to the actual cost of a call; held units are not changed. */
+  /** Charges or refunds the difference to the actual cost of a call. */
   async settle(entry: CheckEntry, actual: number): Promise<void> {
     const { store, waits } = this.stores;
     const { limit, cost } = entry;
     const decision = this.turn.decisions[this.entries.indexOf(entry)]!;
-    if (!decision.allowed || limit.off || limit.algorithm.leases !== undefined) return;
+    if (!decision.allowed || limit.off) return;
     await settle(store, chargeOf(entry, decision), actual);
     if (actual < cost) waits.wake(entry);
   }
@@ -143,14 +135,19 @@ export class Permit {
 const LEAST_BODY_MS = 1000;
 const MOST_BODY_MS = 30_000;
 
-/** The settings and services that a call gets from its caller. */
-interface CallContext {
-  readonly settings: Pick<
-    OutboundSettings<never, never>,
-    'timeoutMs' | 'attempts' | 'parse' | 'maxLearnedWaitMs' | 'readsBody'
-  >;
-  readonly stores: PermitStores;
-  readonly learner: Learner | undefined;
+/** The steps of an attempt that depend on the client. */
+interface CallClient<Answer> {
+  /** Sends the request once. Rejects if there is no response. */
+  readonly send: () => Promise<Answer>;
+  /** The response as the parsers get it. */
+  readonly read: (answer: Answer) => Awaitable<UpstreamResponse>;
+  readonly discard: (answer: Answer) => void;
+}
+
+/** An answer to pass on, and the permit of its request. */
+export interface Answered<Answer> {
+  readonly answer: Answer;
+  readonly permit: Permit;
 }
 
 /** One call to an upstream, with all attempts to send it. Each attempt enters, is sent, and is answered or fails. */
@@ -160,14 +157,13 @@ export class OutboundCall {
   private permit: Permit | undefined;
 
   constructor(
+    private readonly caller: Pick<OutboundCaller<never, never>, 'settings' | 'stores' | 'learner'>,
     private readonly asks: readonly LimitAsk<OutboundRule>[],
     private readonly turn: Required<Omit<WaitOptions, 'notBefore' | 'watcher'>>,
-    private readonly context: CallContext,
   ) {}
 
-  /** True if the current attempt may be repeated. */
   get mayRepeat(): boolean {
-    return this.attempt < this.context.settings.attempts;
+    return this.attempt < this.caller.settings.attempts;
   }
 
   /** The maximum time that reading the body of a response may delay the call, in milliseconds. */
@@ -185,9 +181,30 @@ export class OutboundCall {
     return this.turn.since + this.turn.timeoutMs - performance.now();
   }
 
+  /** Sends the call, again if necessary, until there is an answer to pass on. Rejects if it can't be sent, or isn't answered. */
+  async exchange<Answer>(sent: SentCall, { send, read, discard }: CallClient<Answer>): Promise<Answered<Answer>> {
+    let permit = await this.enter();
+    for (;;) {
+      const answer = await send().catch((error: unknown) => {
+        this.failed();
+        throw error;
+      });
+      const response = await read(answer);
+      const waitMs = this.waitMs(sent, this.answered(response), response.status);
+      if (waitMs === undefined) return { answer, permit };
+      const next = await this.reenter(waitMs).catch((error: unknown) => {
+        discard(answer);
+        throw error;
+      });
+      if (next === undefined) return { answer, permit };
+      permit = next;
+      discard(answer);
+    }
+  }
+
   /** Waits for the turn of an attempt, and until `notBefore` on the monotonic clock. The caller then sends it at once. */
   async enter(notBefore = 0): Promise<Permit> {
-    const { stores, learner } = this.context;
+    const { stores, learner } = this.caller;
     const { waits } = stores;
     if (waits.isClosed) throw new RateLimitStoreError(messages.closed(), { code: 'SLUICE_SHUTTING_DOWN' });
     const rules = this.asks.map(({ rule }) => rule);
@@ -203,13 +220,13 @@ export class OutboundCall {
   failed(): void {
     const { permit } = this;
     if (permit === undefined) return;
-    this.context.learner?.failed(permit.entries);
+    this.caller.learner?.failed(permit.entries);
     void permit.release();
   }
 
   /** Records a response, and reports the upstream's limits. */
   answered(response: UpstreamResponse): ReadReport {
-    const { settings, stores, learner } = this.context;
+    const { settings, stores, learner } = this.caller;
     const report = readUpstream(settings.parse, response, settings.maxLearnedWaitMs);
     if (learner !== undefined) {
       const { entries } = this.permit!;
@@ -253,7 +270,6 @@ const SERVICE_UNAVAILABLE = 503;
 /** With other methods, a second call may repeat an action. */
 const IDEMPOTENT = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'PUT', 'DELETE']);
 
-/** The facts that decide if a call may be sent again. */
 export interface SentCall {
   readonly method: string;
   /** True if it has an `Idempotency-Key`. */

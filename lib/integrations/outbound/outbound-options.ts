@@ -1,11 +1,13 @@
 import type { LimitDefinition } from '../../app/config/limit-definition.js';
 import { isRecord } from '../../app/config/module-option-checks.js';
+import { type AskOptions, checkAskOptions } from '../../app/limiter/limit-checks.js';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import type { UpstreamParser } from '../../engine/limit-headers/upstream-report.js';
-import { isCost } from '../../engine/limits/arguments.js';
-import { refuseUnknown, wholeNumber } from '../../engine/options/check-options.js';
-import { type Duration, DURATION_FORM, givenOptions, milliseconds } from '../../engine/options/values.js';
+import { checkValue, knownOptions, refuseUnknown, wholeNumber } from '../../engine/options/check-options.js';
+import { callableOrClass, orFunction } from '../../engine/options/kinds.js';
+import type { OptionKind } from '../../engine/options/option-row.js';
+import { type Duration, DURATION_FORM, isObject, milliseconds } from '../../engine/options/values.js';
 import { parseUpstream, type Upstream, type UpstreamName, upstreams } from './headers/upstreams.js';
 
 /**
@@ -113,17 +115,11 @@ export interface OutboundOptions<Sent, Answer> {
 export type FetchOptions = OutboundOptions<Request, Response>;
 
 /** Validated options with defaults filled in. */
-export interface OutboundSettings<Sent, Answer> {
-  /** The place where the options were passed, for messages. */
-  readonly location: string;
-  readonly key: NonNullable<OutboundOptions<Sent, Answer>['key']>;
-  readonly cost: OutboundOptions<Sent, Answer>['cost'];
+export interface OutboundSettings<Sent, Answer> extends BodyParser, AskOptions<Sent> {
   readonly timeoutMs: number;
   readonly settle: OutboundOptions<Sent, Answer>['settle'];
   readonly priority: NonNullable<OutboundOptions<Sent, Answer>['priority']>;
   readonly ageingMs: number;
-  readonly parse: UpstreamParser;
-  readonly readsBody: boolean;
   readonly maxLearnedWaitMs: number;
   /** The names of the upstream's limits by the names of ours; or true if limits learn at all. */
   readonly learn: boolean | Readonly<Record<string, string>>;
@@ -143,57 +139,40 @@ const KNOWN = [
   'priority',
   'ageing',
 ] as const;
-const DURATION = `${DURATION_FORM}, at most 1 year`;
+const FUNCTION = callableOrClass('a function');
+const PRIORITY = orFunction({ expected: 'a number', isValid: Number.isFinite }, 'a function');
+const WAIT: OptionKind = {
+  expected: `${DURATION_FORM}, at most 1 year`,
+  isValid: (value) => milliseconds(value) !== undefined,
+};
+const LEARN: OptionKind = {
+  expected: "true, false, or the names of the upstream's limits by those of ours, such as { openai: 'tokens' }",
+  isValid: (value) =>
+    typeof value === 'boolean' || (isObject(value) && Object.values(value).every((each) => typeof each === 'string')),
+};
 
 /** Reads the options of calls. Throws `RateLimitConfigError`. */
 export function readOptions<Sent, Answer>(given: unknown, location: string): OutboundSettings<Sent, Answer> {
-  if (given !== undefined && (!isRecord(given) || Array.isArray(given))) {
-    throw new RateLimitConfigError(messages.notOptions(location, given));
-  }
-  refuseUnknown(location, given ?? {}, KNOWN);
-  const options = givenOptions<OutboundOptions<Sent, Answer>>(given ?? {}, KNOWN);
+  const options = knownOptions<OutboundOptions<Sent, Answer>>(location, given === undefined ? {} : given, KNOWN);
   const { key = 'global', cost, timeout, settle, priority = 0, ageing = '1m' } = options;
-  const check = (option: string, value: unknown, isValid: boolean, expected: string) => {
-    if (!isValid) throw new RateLimitConfigError(messages.wrongOption(location, option, value, expected));
-  };
-  check(
-    'key',
-    key,
-    isFunction(key) || (typeof key === 'string' && key !== ''),
-    'a string that is not empty, or a function',
-  );
-  check('cost', cost, cost === undefined || isFunction(cost) || isCost(cost), 'a whole number >= 0, or a function');
-  check('settle', settle, settle === undefined || isFunction(settle), 'a function');
-  check('priority', priority, isFunction(priority) || Number.isFinite(priority), 'a number, or a function');
-  const timeoutMs = timeout === undefined ? Infinity : milliseconds(timeout);
-  check('timeout', timeout, timeoutMs !== undefined, DURATION);
-  const ageingMs = milliseconds(ageing);
-  check('ageing', ageing, ageingMs !== undefined, DURATION);
-  const learning = readLearning(options, location);
-  return { ...learning, location, key, cost, timeoutMs: timeoutMs!, settle, priority, ageingMs: ageingMs! };
+  const { learn = false, parser, maxLearnedWait = '1h', retry } = options;
+  checkAskOptions(location, key, cost, 'a function');
+  if (settle !== undefined) checkValue(location, 'settle', settle, FUNCTION);
+  checkValue(location, 'priority', priority, PRIORITY);
+  const timeoutMs = timeout === undefined ? Infinity : readWait(location, 'timeout', timeout);
+  const ageingMs = readWait(location, 'ageing', ageing);
+  const maxLearnedWaitMs = readWait(location, 'maxLearnedWait', maxLearnedWait);
+  checkValue(location, 'learn', learn, LEARN);
+  const read = { ...readParser(parser, location), attempts: readAttempts(retry, location) };
+  return { ...read, location, key, cost, timeoutMs, settle, priority, ageingMs, maxLearnedWaitMs, learn };
 }
 
-type Learning = Pick<OutboundSettings<never, never>, 'parse' | 'readsBody' | 'maxLearnedWaitMs' | 'learn' | 'attempts'>;
-
-function readLearning<Sent, Answer>(
-  { learn = false, parser, maxLearnedWait = '1h', retry }: OutboundOptions<Sent, Answer>,
-  location: string,
-): Learning {
-  const maxLearnedWaitMs = milliseconds(maxLearnedWait);
-  if (maxLearnedWaitMs === undefined) {
-    throw new RateLimitConfigError(messages.wrongOption(location, 'maxLearnedWait', maxLearnedWait, DURATION), {
-      code: 'SLUICE_INVALID_DURATION',
-    });
-  }
-  if (typeof learn !== 'boolean' && !isTextRecord(learn)) {
-    const expected =
-      "true, false, or the names of the upstream's limits by those of ours, such as { openai: 'tokens' }";
-    throw new RateLimitConfigError(messages.wrongOption(location, 'learn', learn, expected));
-  }
-  return { ...readParser(parser, location), maxLearnedWaitMs, learn, attempts: readAttempts(retry, location) };
+function readWait(location: string, option: string, given: Duration): number {
+  checkValue(location, option, given, WAIT);
+  return milliseconds(given)!;
 }
 
-function readParser(parser: unknown, location: string): Pick<Learning, 'parse' | 'readsBody'> {
+function readParser(parser: unknown, location: string): BodyParser {
   if (parser === undefined) return { parse: parseUpstream, readsBody: false };
   if (typeof parser === 'function') return { parse: parser as UpstreamParser, readsBody: false };
   const known: Upstream | undefined =
@@ -210,12 +189,4 @@ function readAttempts(retry: unknown, location: string): number {
     throw new RateLimitConfigError(messages.wrongOption(location, 'retry', retry, 'an object such as { attempts: 3 }'));
   refuseUnknown(`${location}.retry`, retry, ['attempts']);
   return wholeNumber(`${location}.retry`, 'attempts', retry['attempts']);
-}
-
-function isTextRecord(value: unknown): boolean {
-  return isRecord(value) && !Array.isArray(value) && Object.values(value).every((each) => typeof each === 'string');
-}
-
-function isFunction(value: unknown): boolean {
-  return typeof value === 'function';
 }

@@ -18,11 +18,8 @@ export function bySocket(context: ExecutionContext): string | undefined {
   const client = context.switchToWs().getClient<Client | undefined>();
   if (typeof client !== 'object' || client === null) return undefined;
   const id = client.conn?.id ?? client.id;
-  return `socket:${typeof id === 'string' ? id : idOf(client)}`;
-}
-
-function idOf(client: object): string {
-  let id = ids.get(client);
-  if (id === undefined) ids.set(client, (id = randomUUID()));
-  return id;
+  if (typeof id === 'string') return `socket:${id}`;
+  let own = ids.get(client);
+  if (own === undefined) ids.set(client, (own = randomUUID()));
+  return `socket:${own}`;
 }

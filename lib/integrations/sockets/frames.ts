@@ -1,14 +1,13 @@
 import type { HttpException } from '@nestjs/common';
 import { RateLimitExceededException } from '../../app/http/rate-limit.exceptions.js';
 import { refusalData } from '../../app/transports/refusal.js';
-import { logger, OnceLogger } from '../../engine/errors/logger.js';
+import { Attempts, logger } from '../../engine/errors/logger.js';
 import { socketMessages } from '../../engine/errors/messages/sockets.js';
-import { reasonOf } from '../../engine/errors/reasons.js';
 import { type Awaitable, isPromise } from '../../engine/util/awaitable.js';
 import type { EngineSocket, EngineTransport } from './handshakes.js';
 import type { SocketChecks } from './socket-checks.js';
 
-const log = new OnceLogger(logger);
+const attempts = new Attempts(logger);
 
 /** Rejected frames are forgotten after this many milliseconds without another one. */
 const FORGIVEN_AFTER_MS = 60_000;
@@ -16,11 +15,9 @@ const FORGIVEN_AFTER_MS = 60_000;
 /** Maximum number of frames of one connection that wait for their decisions. */
 const MOST_WAITING = 10_000;
 
-/** A connection, as the gate uses it. */
 interface GatedConnection {
   /** True if frames still reach handlers. */
   readonly isOpen: boolean;
-  /** Checks the limits of a frame that counts as `frames` frames. */
   decide(data: unknown, frames: number): Awaitable<HttpException | undefined>;
   /** Sends the event `exception` to the client of a rejected frame. */
   notify(data: unknown, event: object): void;
@@ -71,7 +68,6 @@ export class FrameGate {
     if (this.isReady) this.inTurn(pass);
   }
 
-  /** Counts a rejected frame. */
   countRefused(): void {
     const now = performance.now();
     if (now - this.lastRefusal > FORGIVEN_AFTER_MS) this.refused = 0;
@@ -102,7 +98,7 @@ export class FrameGate {
       pass();
     } catch (error) {
       // The error comes from a listener of the app. The listeners after it must still get their frames.
-      log.error(socketMessages.listenerFailed(), error instanceof Error ? error.stack : reasonOf(error));
+      attempts.report(socketMessages.listenerFailed(), error);
     }
   }
 
@@ -137,12 +133,8 @@ export class EngineFrames {
   /** The sockets of each connection, by namespace. */
   private readonly sockets = new WeakMap<EngineSocket, Map<string, NamespaceSocket>>();
 
-  constructor(
-    private readonly checks: SocketChecks,
-    private readonly closeAfter: number,
-  ) {}
+  constructor(private readonly checks: SocketChecks) {}
 
-  /** Adds a socket to its connection. */
   add(socket: NamespaceSocket): void {
     const { conn, nsp } = socket;
     let own = this.sockets.get(conn);
@@ -153,7 +145,6 @@ export class EngineFrames {
     });
   }
 
-  /** Limits a connection. */
   limit(conn: EngineSocket): void {
     const gate = new FrameGate(
       {
@@ -164,7 +155,7 @@ export class EngineFrames {
         notify: (data, event) => void this.socketOf(conn, data)?.emit('exception', event),
         close: () => this.close(conn),
       },
-      this.closeAfter,
+      this.checks.closeAfter,
     );
     const frames = new AttachedFrames(gate);
     const controls = new ControlFrames(gate);
@@ -226,7 +217,6 @@ class ControlFrames {
     if (conn.readyState !== 'open') transport.close();
   }
 
-  /** Counts the control frames of a WebSocket. */
   follow(transport: EngineTransport): void {
     if (this.followed.has(transport)) return;
     this.followed.add(transport);
@@ -239,16 +229,11 @@ class ControlFrames {
   }
 }
 
-/** A frame with its attachments. */
-interface Message {
-  isRefused: boolean;
-}
-
 /** Frames of one connection. Attachments share the decision of their frame: without it, socket.io could not read them. */
 class AttachedFrames {
   /** Attachments that have not arrived yet, and how to handle them. */
   private missing = 0;
-  private message: Message = { isRefused: false };
+  private message = { isRefused: false };
 
   constructor(private readonly gate: FrameGate) {}
 
@@ -258,7 +243,7 @@ class AttachedFrames {
       this.missing--;
       return gate.follow(() => (message.isRefused ? gate.countRefused() : pass()));
     }
-    const own: Message = { isRefused: false };
+    const own = { isRefused: false };
     this.message = own;
     this.missing = typeof data === 'string' ? Number(WITH_ATTACHMENTS.exec(data)?.[1] ?? 0) : 0;
     gate.frame(data, pass, () => (own.isRefused = true), 1 + this.missing);

@@ -1,5 +1,7 @@
+import type { EventEmitter } from 'node:events';
 import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { HttpException } from '@nestjs/common';
+import { bodyOf } from '../../app/transports/refusal.js';
 import { Attempts, logger } from '../../engine/errors/logger.js';
 import { socketMessages } from '../../engine/errors/messages/sockets.js';
 import type { Admission, HandshakeRequest, SocketChecks } from './socket-checks.js';
@@ -10,9 +12,7 @@ interface EngineRequest extends HandshakeRequest {
 }
 
 /** The response to a request, or the object that engine.io uses in its place for an upgrade. */
-interface EngineResponse {
-  setHeader(name: string, value: string): unknown;
-}
+type EngineResponse = Pick<ServerResponse, 'setHeader'>;
 
 /** A connection of engine.io over any transport. */
 export interface EngineSocket {
@@ -91,7 +91,6 @@ export class EngineHandshakes {
   }
 }
 
-/** Sends the response to a rejected handshake. */
 function answer({ refusal, response }: Admission, polls: boolean): void {
   const body = refuse(response, refusal!);
   if (polls) return void response.end(body);
@@ -104,16 +103,10 @@ function answer({ refusal, response }: Admission, polls: boolean): void {
   response.end(body);
 }
 
-/** A stream that reports errors. */
-interface Stream {
-  on(event: 'error', listener: () => void): unknown;
-  off(event: 'error', listener: () => void): unknown;
-}
-
 function ignored(): void {}
 
 /** Keeps a client that resets its connection from ending the process. Returns a function that lets others handle errors again. */
-function ignoreErrors(stream: Stream): () => void {
+function ignoreErrors(stream: EventEmitter): () => void {
   stream.on('error', ignored);
   return () => void stream.off('error', ignored);
 }
@@ -121,14 +114,12 @@ function ignoreErrors(stream: Stream): () => void {
 /** Answers a handshake of ws. */
 type Verified = (isAccepted: boolean, status?: number, message?: string, headers?: Record<string, string>) => void;
 
-/** The data that ws has about a handshake. */
 interface HandshakeInfo {
   readonly req: HandshakeRequest;
 }
 
 type VerifyClient = (info: HandshakeInfo, verified: Verified) => unknown;
 
-/** A client of ws. */
 export interface WsClient {
   request?: IncomingMessage | undefined;
   readonly readyState: number;
@@ -137,7 +128,6 @@ export interface WsClient {
   close(code: number, reason: string): void;
 }
 
-/** A server of ws. */
 export interface WsServer {
   readonly options: { verifyClient?: VerifyClient | null | undefined };
   prependListener(event: 'connection', listener: (client: WsClient, request: HandshakeRequest) => void): unknown;
@@ -146,7 +136,6 @@ export interface WsServer {
 
 /** Limits the handshakes of ws before the app's own `verifyClient`. */
 export class WsHandshakes {
-  /** The headers of admitted handshakes. */
   private readonly headers = new WeakMap<object, Record<string, string>>();
   private readonly attempts = new Attempts(logger);
 
@@ -181,7 +170,6 @@ export class WsHandshakes {
   }
 }
 
-/** Calls the app's own function, if there is one. */
 function verify(own: VerifyClient | undefined, info: HandshakeInfo, verified: Verified): void {
   if (own === undefined) return verified(true);
   let accepted: unknown;
@@ -197,13 +185,10 @@ function verify(own: VerifyClient | undefined, info: HandshakeInfo, verified: Ve
 
 /** Sets status and headers for a rejected handshake. Returns the body, which is that of a rejected HTTP request. */
 function refuse(response: ServerResponse, refusal: HttpException): string {
-  const given = refusal.getResponse();
-  const status = refusal.getStatus();
-  const body = typeof given === 'object' ? given : { statusCode: status, message: given };
-  const text = JSON.stringify(body);
-  response.statusCode = status;
+  const body = JSON.stringify(bodyOf(refusal));
+  response.statusCode = refusal.getStatus();
   if (!response.hasHeader('Content-Type')) response.setHeader('Content-Type', 'application/json; charset=utf-8');
-  return text;
+  return body;
 }
 
 /**

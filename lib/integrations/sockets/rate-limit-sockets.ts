@@ -1,23 +1,13 @@
-import type { INestApplicationContext, WebSocketAdapter } from '@nestjs/common';
-import { HttpAdapterHost } from '@nestjs/core';
-import { RATE_LIMIT_STORE } from '../../app/config/tokens.js';
-import { LimitRegistry } from '../../app/rules/limit-registry.js';
-import { WaitQueues } from '../../app/waiting/wait-queues.js';
+import type { INestApplicationContext, Type, WebSocketAdapter } from '@nestjs/common';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { socketMessages } from '../../engine/errors/messages/sockets.js';
 import { asObject } from '../../engine/util/objects.js';
-import { missingModule } from '../../nest/copies.js';
-import { Answers } from '../../nest/request/answers.js';
-import { DeniedAddresses } from '../../nest/request/denied-addresses.js';
-import { RequestCheck } from '../../nest/request/request-check.js';
-import { RequestLimiter } from '../../nest/request/request-limiter.js';
-import type { Store } from '../../storage/stores/store.js';
-import { addressReader, SocketChecks, type SocketServices } from './socket-checks.js';
+import { providerOf } from '../../nest/copies.js';
+import { SocketChecks, socketServices } from './socket-checks.js';
 import { EngineFrames, FrameGate, type NamespaceSocket } from './frames.js';
 import { EngineHandshakes, type EngineServer, type WsClient, WsHandshakes, type WsServer } from './handshakes.js';
 import { readSocketOptions, type SocketLimitOptions } from './socket-options.js';
 
-/** Adapters that have limits. */
 const limited = new WeakSet<object>();
 
 /**
@@ -39,37 +29,26 @@ export function rateLimitSockets<Adapter extends WebSocketAdapter>(
   if (limited.has(adapter))
     throw new RateLimitConfigError(socketMessages.limitedTwice(), { code: 'SLUICE_DUPLICATE_MODULE' });
   const settings = readSocketOptions(options);
-  const checks = new SocketChecks(settings, servicesOf(app));
-  const servers = new LimitedServers(checks, settings.closeAfter, adapter.constructor.name);
+  const find = <T>(token: Type<T> | symbol): T =>
+    providerOf(app, token, 'rateLimitSockets', socketMessages.noRateLimitModule());
+  const checks = new SocketChecks(settings, socketServices(find));
+  const limitedServers = new WeakSet<object>();
   const create = adapter.create.bind(adapter);
   // The server that was made: an adapter of the app may pass options of its own to it.
-  adapter.create = (port, serverOptions) => servers.limit(create(port, serverOptions) as object);
+  adapter.create = (port, serverOptions) => {
+    const made = create(port, serverOptions) as { readonly server?: unknown };
+    // A namespace of socket.io knows its server.
+    const server = isIo(made) || isWs(made) ? made : (asObject(made.server) ?? made);
+    if (!limitedServers.has(server)) limitServer(server, checks, adapter);
+    limitedServers.add(server);
+    return made;
+  };
   limited.add(adapter);
   return adapter;
 }
 
-function servicesOf(app: INestApplicationContext): SocketServices {
-  const find = <T>(token: (abstract new (...args: never[]) => T) | symbol): T => {
-    try {
-      return app.get<T>(token, { strict: false });
-    } catch (cause) {
-      throw missingModule('rateLimitSockets', socketMessages.noRateLimitModule(), cause);
-    }
-  };
-  return {
-    registry: find(LimitRegistry),
-    check: find(RequestCheck),
-    answers: find(Answers),
-    deniedAddresses: find(DeniedAddresses),
-    limiter: find(RequestLimiter),
-    store: find<Store>(RATE_LIMIT_STORE),
-    queues: find(WaitQueues),
-    address: addressReader(find(HttpAdapterHost).httpAdapter),
-  };
-}
-
 function hasMethod(value: unknown, name: string): boolean {
-  return typeof value === 'object' && value !== null && typeof (value as Record<string, unknown>)[name] === 'function';
+  return typeof asObject<Record<string, unknown>>(value)?.[name] === 'function';
 }
 
 const OPEN = 1;
@@ -80,7 +59,7 @@ const POLICY_VIOLATION = 1008;
 const FRAMES: readonly unknown[] = ['message', 'ping', 'pong'];
 
 /** Limits the frames of a ws client before any listener gets them. */
-function limitWsFrames(client: WsClient, checks: SocketChecks, closeAfter: number): void {
+function limitWsFrames(client: WsClient, checks: SocketChecks): void {
   const gate = new FrameGate(
     {
       get isOpen() {
@@ -90,7 +69,7 @@ function limitWsFrames(client: WsClient, checks: SocketChecks, closeAfter: numbe
       notify: (_, data) => client.send(JSON.stringify({ event: 'exception', data })),
       close: () => client.close(POLICY_VIOLATION, socketMessages.tooManyFrames()),
     },
-    closeAfter,
+    checks.closeAfter,
   );
   // `emit` reaches all listeners: those of Nest, and those that the app adds in `handleConnection`.
   const emit = client.emit.bind(client);
@@ -107,7 +86,6 @@ function limitWsFrames(client: WsClient, checks: SocketChecks, closeAfter: numbe
   };
 }
 
-/** A server of socket.io. */
 interface IoServer {
   readonly engine: EngineServer;
   of(namespace: string): Namespace;
@@ -119,54 +97,34 @@ interface Namespace {
   on(event: 'connection', listener: (socket: NamespaceSocket) => void): unknown;
 }
 
-/** The servers of an adapter. Each is limited once. */
-class LimitedServers {
-  private readonly known = new WeakSet<object>();
+/** Limits a server. Throws `RateLimitConfigError` if it can't be limited. */
+function limitServer(server: object, checks: SocketChecks, adapter: object): void {
+  if (isIo(server)) limitIo(server, checks);
+  else if (isWs(server)) limitWs(server, checks);
+  else throw new RateLimitConfigError(socketMessages.noServer(adapter.constructor.name));
+}
 
-  constructor(
-    private readonly checks: SocketChecks,
-    private readonly closeAfter: number,
-    /** The name of the adapter, for messages. */
-    private readonly adapter: string,
-  ) {}
+function limitIo(server: IoServer, checks: SocketChecks): void {
+  if (checks.limitsHandshakes) new EngineHandshakes(checks).limit(server.engine);
+  if (!checks.limitsFrames) return;
+  const frames = new EngineFrames(checks);
+  server.engine.on('connection', (conn) => {
+    if (asObject(conn.request) !== undefined) checks.identify(conn.request!);
+    frames.limit(conn);
+  });
+  const add = (namespace: Namespace) => void namespace.on('connection', (socket) => frames.add(socket));
+  add(server.of('/'));
+  server.on('new_namespace', add);
+}
 
-  /** Limits a server, or the server of a namespace, and returns its argument. Throws `RateLimitConfigError` if it can't be limited. */
-  limit<Made extends object>(made: Made): Made {
-    // A namespace of socket.io knows its server.
-    const { server: parent } = made as { readonly server?: unknown };
-    const server = isIo(made) || isWs(made) ? made : (asObject(parent) ?? made);
-    if (this.known.has(server)) return made;
-    this.known.add(server);
-    if (isIo(server)) this.limitIo(server);
-    else if (isWs(server)) this.limitWs(server);
-    else throw new RateLimitConfigError(socketMessages.noServer(this.adapter));
-    return made;
-  }
-
-  private limitIo(server: IoServer): void {
-    const { checks } = this;
-    if (checks.limitsHandshakes) new EngineHandshakes(checks).limit(server.engine);
-    if (!checks.limitsFrames) return;
-    const frames = new EngineFrames(checks, this.closeAfter);
-    server.engine.on('connection', (conn) => {
-      if (asObject(conn.request) !== undefined) checks.identify(conn.request!);
-      frames.limit(conn);
-    });
-    const add = (namespace: Namespace) => void namespace.on('connection', (socket) => frames.add(socket));
-    add(server.of('/'));
-    server.on('new_namespace', add);
-  }
-
-  private limitWs(server: WsServer): void {
-    const { checks } = this;
-    if (checks.limitsHandshakes) new WsHandshakes(checks).limit(server);
-    // Runs before the gateway, so that its messages count for the same address.
-    server.prependListener('connection', (client, request) => {
-      checks.identify(request);
-      client.request ??= request;
-      if (checks.limitsFrames) limitWsFrames(client, checks, this.closeAfter);
-    });
-  }
+function limitWs(server: WsServer, checks: SocketChecks): void {
+  if (checks.limitsHandshakes) new WsHandshakes(checks).limit(server);
+  // Runs before the gateway, so that its messages count for the same address.
+  server.prependListener('connection', (client, request) => {
+    checks.identify(request);
+    client.request ??= request;
+    if (checks.limitsFrames) limitWsFrames(client, checks);
+  });
 }
 
 function isIo(server: object): server is IoServer {

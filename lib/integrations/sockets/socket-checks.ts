@@ -1,40 +1,43 @@
 import { type IncomingMessage, ServerResponse } from 'node:http';
-import { HttpException, InternalServerErrorException, UnauthorizedException } from '@nestjs/common';
+import { HttpException, InternalServerErrorException, type Type, UnauthorizedException } from '@nestjs/common';
+import { HttpAdapterHost } from '@nestjs/core';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
+import { RATE_LIMIT_STORE } from '../../app/config/tokens.js';
 import { Lease } from '../../app/limiter/lease.js';
-import type { LimitRegistry } from '../../app/rules/limit-registry.js';
+import { listedRules } from '../../app/limiter/limit-checks.js';
+import { LimitRegistry } from '../../app/rules/limit-registry.js';
 import type { RuleEntry } from '../../app/rules/resolve/resolve.js';
 import { RouteRules, rulesOfPhase, withAncestors } from '../../app/rules/route-rules.js';
 import type { Rule } from '../../app/rules/rule.js';
 import { type FrameworkAdapter, frameworkAddress, type ReadAddress } from '../../app/transports/framework-address.js';
 import type { RequestReader } from '../../app/transports/request-reader.js';
 import { wsReader } from '../../app/transports/ws.reader.js';
-import type { WaitQueues } from '../../app/waiting/wait-queues.js';
-import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { WaitQueues } from '../../app/waiting/wait-queues.js';
 import { Attempts, logger, OnceLogger } from '../../engine/errors/logger.js';
-import { askMessages } from '../../engine/errors/messages/calls.js';
 import { socketMessages } from '../../engine/errors/messages/sockets.js';
 import { andThen, type Awaitable, isPromise } from '../../engine/util/awaitable.js';
-import type { Answers } from '../../nest/request/answers.js';
+import { Answers } from '../../nest/request/answers.js';
 import type { StoreCheck } from '../../nest/request/charges.js';
-import type { DeniedAddresses } from '../../nest/request/denied-addresses.js';
+import { DeniedAddresses } from '../../nest/request/denied-addresses.js';
 import { LimitedRequest } from '../../nest/request/limited-request.js';
-import type { PendingCheck, RequestCheck } from '../../nest/request/request-check.js';
-import type { RequestLimiter } from '../../nest/request/request-limiter.js';
+import { type PendingCheck, RequestCheck } from '../../nest/request/request-check.js';
+import { RequestLimiter } from '../../nest/request/request-limiter.js';
 import { heldOf } from '../../storage/stores/store-decision.js';
 import type { Store } from '../../storage/stores/store.js';
 import type { SocketSettings } from './socket-options.js';
 
-/** The services that the checks use. */
-export interface SocketServices {
-  readonly registry: LimitRegistry;
-  readonly check: RequestCheck;
-  readonly answers: Answers;
-  readonly deniedAddresses: DeniedAddresses;
-  readonly limiter: RequestLimiter;
-  readonly store: Store;
-  readonly queues: WaitQueues;
-  readonly address: ReadAddress;
+/** Finds the services that the checks use. */
+export function socketServices(find: <T>(token: Type<T> | symbol) => T) {
+  return {
+    registry: find(LimitRegistry),
+    check: find(RequestCheck),
+    answers: find(Answers),
+    deniedAddresses: find(DeniedAddresses),
+    limiter: find(RequestLimiter),
+    store: find<Store>(RATE_LIMIT_STORE),
+    queues: find(WaitQueues),
+    address: addressReader(find(HttpAdapterHost).httpAdapter),
+  };
 }
 
 /** A handshake request with data that Node's own request doesn't have. */
@@ -43,7 +46,6 @@ export interface HandshakeRequest extends IncomingMessage {
   user?: unknown;
 }
 
-/** The decision about a handshake. */
 export interface Admission {
   /** The reason for a rejection; `undefined` if it was admitted. */
   readonly refusal: HttpException | undefined;
@@ -74,10 +76,14 @@ export class SocketChecks {
   /** Throws `RateLimitConfigError` for wrong limits. */
   constructor(
     private readonly settings: SocketSettings,
-    private readonly services: SocketServices,
+    private readonly services: ReturnType<typeof socketServices>,
   ) {
     this.rules = this.compiled({ handshakes: settings.handshakes, connections: settings.connections });
     this.frameRules = this.compiled({ frames: settings.frames });
+  }
+
+  get closeAfter(): number {
+    return this.settings.closeAfter;
   }
 
   get limitsHandshakes(): boolean {
@@ -140,14 +146,8 @@ export class SocketChecks {
   }
 
   private limited(context: ExecutionContextHost, reader: RequestReader): LimitedRequest {
-    return new LimitedRequest(
-      context,
-      context.getClass(),
-      context.getHandler(),
-      reader,
-      NO_RULES,
-      this.services.limiter,
-    );
+    const { limiter } = this.services;
+    return new LimitedRequest(context, context.getClass(), context.getHandler(), reader, NO_RULES, limiter);
   }
 
   /** Checks all rules in one call. Throws or rejects if a limit rejects. */
@@ -199,18 +199,9 @@ export class SocketChecks {
   private compiled(lists: Partial<Pick<SocketSettings, 'handshakes' | 'connections' | 'frames'>>): readonly Rule[] {
     const rules: Rule[] = [];
     for (const [option, limits] of Object.entries(lists)) {
-      const location = `rateLimitSockets.${option}`;
-      for (const limit of limits) {
-        const rule = this.services.registry.rule(limit, { location, namespace: `@${option}` });
-        if (rules.some(({ limit: { id } }) => id === rule.limit.id)) {
-          throw new RateLimitConfigError(askMessages.sameLimitTwice(location, rule.name), {
-            code: 'SLUICE_DUPLICATE_LIMIT',
-          });
-        }
-        refuseWrong(rule, location, option === 'connections');
-        rule.isOnRoute = true;
-        rules.push(rule);
-      }
+      const declaration = { location: `rateLimitSockets.${option}`, namespace: `@${option}` };
+      const problem = (rule: Rule) => problemOf(rule, declaration.location, option === 'connections');
+      rules.push(...listedRules(limits, this.services.registry, declaration, problem, rules));
     }
     return withAncestors(rules, 'rateLimitSockets');
   }
@@ -220,34 +211,21 @@ function timesAsMuch(entry: RuleEntry, times: number): RuleEntry {
   return { ...entry, cost: Math.min(entry.cost * times, Number.MAX_SAFE_INTEGER) };
 }
 
-function refuseWrong({ name, settings, limit }: Rule, location: string, isHeld: boolean): void {
-  const { algorithm } = limit;
-  if (settings.count !== 'all')
-    throw new RateLimitConfigError(socketMessages.counted(location, name), { code: 'SLUICE_UNSUPPORTED_LIMIT' });
-  if (settings.measure !== undefined)
-    throw new RateLimitConfigError(socketMessages.measured(location, name), { code: 'SLUICE_UNSUPPORTED_LIMIT' });
-  if (algorithm.queue !== undefined) {
-    throw new RateLimitConfigError(socketMessages.queued(location, name, algorithm.name), {
-      code: 'SLUICE_UNSUPPORTED_LIMIT',
-    });
-  }
-  const holds = algorithm.leases !== undefined;
-  if (isHeld && (!holds || limit.adapts)) {
-    throw new RateLimitConfigError(socketMessages.notHeld(location, name, algorithm.name), {
-      code: 'SLUICE_UNSUPPORTED_LIMIT',
-    });
-  }
-  if (!isHeld && holds)
-    throw new RateLimitConfigError(socketMessages.held(location, name, algorithm.name), {
-      code: 'SLUICE_UNSUPPORTED_LIMIT',
-    });
+/** Why handshakes, connections or frames can't have a limit. */
+function problemOf({ name, settings, limit }: Rule, location: string, isHeld: boolean): string | undefined {
+  const { name: algo, queue, leases } = limit.algorithm;
+  if (settings.count !== 'all') return socketMessages.counted(location, name);
+  if (settings.measure !== undefined) return socketMessages.measured(location, name);
+  if (queue !== undefined) return socketMessages.queued(location, name, algo);
+  if (isHeld && (leases === undefined || limit.adapts)) return socketMessages.notHeld(location, name, algo);
+  return isHeld || leases === undefined ? undefined : socketMessages.held(location, name, algo);
 }
 
 /**
  * Reads addresses with the framework's own `request.ip`, because the handshake of a WebSocket never reaches the framework. For a framework
  * other than Express and Fastify, it returns the address of the connection, and logs clients behind a proxy once.
  */
-export function addressReader(adapter: FrameworkAdapter | undefined): ReadAddress {
+function addressReader(adapter: FrameworkAdapter | undefined): ReadAddress {
   const read = frameworkAddress(adapter);
   if (read !== undefined) return read;
   const log = new OnceLogger(logger);

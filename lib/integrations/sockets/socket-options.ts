@@ -1,12 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 import type { LimitDefinition } from '../../app/config/limit-definition.js';
-import { isRecord } from '../../app/config/module-option-checks.js';
-import { RateLimitConfigError } from '../../engine/errors/errors.js';
-import { messages } from '../../engine/errors/messages/general.js';
-import { socketMessages } from '../../engine/errors/messages/sockets.js';
-import { refuseUnknown, wholeNumber } from '../../engine/options/check-options.js';
-import { givenOptions } from '../../engine/options/values.js';
 import { listedLimits } from '../../app/limiter/limit-checks.js';
+import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { socketMessages } from '../../engine/errors/messages/sockets.js';
+import { checkValue, knownOptions, wholeNumber } from '../../engine/options/check-options.js';
+import { callableOrClass } from '../../engine/options/kinds.js';
 
 /** A limit, the name of a defined limit, or a list of these. */
 export type SocketLimits = string | LimitDefinition | readonly (string | LimitDefinition)[];
@@ -52,29 +50,24 @@ export interface SocketLimitOptions {
 
 type LimitList = readonly (string | LimitDefinition)[];
 
-/** The validated options. */
-export interface SocketSettings {
+export interface SocketSettings extends Pick<SocketLimitOptions, 'authenticate'> {
   readonly handshakes: LimitList;
   readonly connections: LimitList;
   readonly frames: LimitList;
   readonly closeAfter: number;
-  readonly authenticate: SocketLimitOptions['authenticate'] | undefined;
   readonly address: SocketLimitOptions['address'] | undefined;
 }
 
 const LOCATION = 'rateLimitSockets';
+const FUNCTION = callableOrClass('a function of the request');
 const KNOWN = ['handshakes', 'connections', 'frames', 'closeAfter', 'authenticate', 'address'] as const;
 
 /** Reads the options. Throws `RateLimitConfigError`. */
 export function readSocketOptions(given: unknown): SocketSettings {
-  if (!isRecord(given) || Array.isArray(given)) throw new RateLimitConfigError(messages.notOptions(LOCATION, given));
-  refuseUnknown(LOCATION, given, KNOWN);
-  const options = givenOptions<Partial<SocketLimitOptions>>(given, KNOWN);
+  const options = knownOptions<SocketLimitOptions>(LOCATION, given, KNOWN);
   const { closeAfter = 100, authenticate, address } = options;
   for (const [option, value] of Object.entries({ authenticate, address })) {
-    if (value !== undefined && typeof value !== 'function') {
-      throw new RateLimitConfigError(messages.wrongOption(LOCATION, option, value, 'a function of the request'));
-    }
+    if (value !== undefined) checkValue(LOCATION, option, value, FUNCTION);
   }
   const lists = {
     handshakes: limitsOf('handshakes', options.handshakes),

@@ -20,8 +20,11 @@ export interface ThrottlerRecord {
   timeToBlockExpire: number;
 }
 
-/** The terms of a hit. Times are in milliseconds. */
-export interface HitTerms {
+/** A hit and its terms. Times are in milliseconds. */
+export interface Hit {
+  readonly key: string;
+  /** The name of the throttler. */
+  readonly name: string;
   /** How long a hit counts. */
   readonly ttl: number;
   readonly limit: number;
@@ -44,20 +47,18 @@ const SLACK_MS = 1000;
 
 /** Counts hits on Redis. Its connection, deadline and slots are those of the store for limits; its script is its own. */
 export class RedisHits extends RedisStore {
-  private readonly lead: string;
   private readonly time: RedisStoreOptions['clock'];
 
   constructor(connection: Connection, options: RedisStoreOptions & { readonly prefix: string }) {
     super(connection, { ...options, script: HITS_SCRIPT });
-    this.lead = options.prefix;
     this.time = options.clock;
   }
 
   /** Counts a hit on a counter. Rejects with `RateLimitStoreError`. */
-  async increment(counter: Counter, name: string, { ttl, limit, block }: HitTerms): Promise<ThrottlerRecord> {
-    const { calls, slots, time, timeoutMs } = this;
+  async increment(counter: Counter, { name, ttl, limit, block }: Hit): Promise<ThrottlerRecord> {
+    const { calls, prefix, slots, time, timeoutMs } = this;
     // No namespace of limits contains an equals sign.
-    const key = `${this.lead}:{${plainIdentity(counter.identity)}}:throttler=${plainIdentity(name)}`;
+    const key = `${prefix}:{${plainIdentity(counter.identity)}}:throttler=${plainIdentity(name)}`;
     const now = time === undefined ? 0 : Math.floor(time.now() / 1000);
     const args = [ttl, limit, block, time?.slackMs ?? SLACK_MS, now].map(String);
     const node = slots?.nodeOf(counter);
@@ -103,7 +104,7 @@ class Hits extends Kept {
     return this.blockEnd > now;
   }
 
-  increment({ ttl, limit, block }: HitTerms, now: number): ThrottlerRecord {
+  increment({ ttl, limit, block }: Hit, now: number): ThrottlerRecord {
     this.forgetUntil(now);
     if (this.windowEnd <= now) this.windowEnd = now + ttl;
     const windowMs = this.windowEnd - now;
@@ -151,9 +152,10 @@ export class LocalHits {
   }
 
   /** Counts a hit at a time in milliseconds. */
-  increment(key: string, terms: HitTerms, now: number): ThrottlerRecord {
+  increment(hit: Hit, now: number): ThrottlerRecord {
+    const key = `${hit.name.length}:${hit.name}${hit.key}`;
     const hits = this.kept.get(key) ?? new Hits(key);
-    const record = hits.increment(terms, now);
+    const record = hits.increment(hit, now);
     this.kept.put(hits, KEY_BYTES + 2 * key.length + HIT_BYTES * hits.count, hits.isBlockedAt(now));
     return record;
   }

@@ -6,8 +6,9 @@ import { redisMessages } from '../../engine/errors/messages/redis.js';
 import { throttlerStorageMessages } from '../../engine/errors/messages/throttler-storage.js';
 import type { Counter } from '../../engine/limits/counter.js';
 import { CompiledLimit } from '../../engine/limits/compiled-limit.js';
-import { duration, refuseUnknown, wholeNumber } from '../../engine/options/check-options.js';
-import { type Duration, givenOptions } from '../../engine/options/values.js';
+import { checkValue, duration, knownOptions, wholeNumber } from '../../engine/options/check-options.js';
+import { text } from '../../engine/options/kinds.js';
+import type { Duration } from '../../engine/options/values.js';
 import { connectionTo, isOwn } from '../../nest/store.providers.js';
 import { ignoreConnectionErrors, type RedisConnection } from '../../storage/redis/client.js';
 import { withDeadline } from '../../storage/redis/deadline.js';
@@ -15,7 +16,7 @@ import type { Connection } from '../../storage/redis/connection.js';
 import { addressesOf, connectionReason } from '../../storage/redis/errors.js';
 import { Circuits, type StoreReport } from '../../storage/stores/layers/circuits.js';
 import type { RedisStoreOptions } from '../../storage/stores/redis/redis.store.js';
-import { type HitTerms, LocalHits, RedisHits, type ThrottlerRecord } from './hits.js';
+import { type Hit, LocalHits, RedisHits, type ThrottlerRecord } from './hits.js';
 
 /** The options of `SluiceThrottlerStorage`. */
 export interface SluiceThrottlerStorageOptions {
@@ -46,6 +47,7 @@ export interface SluiceThrottlerStorageOptions {
 const LOCATION = 'SluiceThrottlerStorage';
 const logger = new Logger(LOCATION);
 const OPTIONS = ['redis', 'timeout', 'prefix', 'maxKeys', 'clock'] as const;
+const PREFIX = text('a string that is not empty and holds no braces', '^[^{}]+$');
 const MAX_TIMEOUT_MS = 3_600_000;
 /** Larger numbers would be no longer exact on Redis. */
 const MOST = 2 ** 52;
@@ -92,21 +94,15 @@ export class SluiceThrottlerStorage implements OnModuleInit, OnModuleDestroy {
 
   /** Reads the options; it connects when the app starts, or with the first hit. Throws `RateLimitConfigError`. */
   constructor(options: SluiceThrottlerStorageOptions) {
-    if (typeof options !== 'object' || options === null || Array.isArray(options)) {
-      throw new RateLimitConfigError(messages.notOptions(LOCATION, options));
-    }
-    refuseUnknown(LOCATION, options, OPTIONS);
-    const { redis, timeout = 250, prefix = 'sluice', maxKeys = 100_000, clock } = givenOptions(options, OPTIONS);
+    const given = knownOptions<SluiceThrottlerStorageOptions>(LOCATION, options, OPTIONS);
+    const { redis, timeout = 250, prefix = 'sluice', maxKeys = 100_000, clock } = given;
     if (!isRedisConnection(redis))
       throw new RateLimitConfigError(wrongRedis(LOCATION, redis), { code: 'SLUICE_INVALID_REDIS' });
     const timeoutMs = duration(LOCATION, 'timeout', timeout) / 1000;
     if (timeoutMs > MAX_TIMEOUT_MS) {
       throw new RateLimitConfigError(messages.wrongOption(LOCATION, 'timeout', timeout, 'at most 1 hour'));
     }
-    if (typeof prefix !== 'string' || !/^[^{}]+$/.test(prefix)) {
-      const expected = 'a string that is not empty and holds no braces';
-      throw new RateLimitConfigError(messages.wrongOption(LOCATION, 'prefix', prefix, expected));
-    }
+    checkValue(LOCATION, 'prefix', prefix, PREFIX);
     this.local = new LocalHits(wholeNumber(LOCATION, 'maxKeys', maxKeys));
     this.settings = { redis, timeoutMs, prefix, clock };
   }
@@ -123,26 +119,27 @@ export class SluiceThrottlerStorage implements OnModuleInit, OnModuleDestroy {
     blockDuration: number,
     throttlerName: string,
   ): Promise<ThrottlerRecord> {
-    const terms = {
+    // Plain JavaScript may pass no name.
+    const name: unknown = throttlerName;
+    const hit = {
+      key,
+      name: String(name),
       ttl: Math.max(0, bounded('ttl', ttl)),
       limit: bounded('limit', limit),
       block: Math.max(0, bounded('blockDuration', blockDuration)),
     };
-    // Plain JavaScript may pass no name.
-    const given: unknown = throttlerName;
-    const name = String(given);
     // Throttler's guard counts a request's throttlers one after the other: only the first of them waits.
-    if (this.isClosed || (this.isSilent && this.place === undefined)) return this.here(key, terms, name);
+    if (this.isClosed || (this.isSilent && this.place === undefined)) return this.here(hit);
     try {
       const place = this.place ?? (await withDeadline(this.open(), this.settings.timeoutMs));
-      const ask = () => this.onRedis(place, key, terms, name);
+      const ask = () => this.onRedis(place, hit);
       if (!this.isSilent) return await ask();
       if (!this.isProbing) this.probe(ask);
-      return this.here(key, terms, name);
+      return this.here(hit);
     } catch (error) {
       if (!(error instanceof RateLimitStoreError)) throw error;
       if (this.place === undefined) this.isSilent = true;
-      return this.here(key, terms, name);
+      return this.here(hit);
     }
   }
 
@@ -152,8 +149,8 @@ export class SluiceThrottlerStorage implements OnModuleInit, OnModuleDestroy {
   }
 
   /** Called by Nest: closes the connection. */
-  async onModuleDestroy(): Promise<void> {
-    await this.close();
+  onModuleDestroy(): Promise<void> {
+    return this.close();
   }
 
   /** Closes the connection, unless the app made it. Hits are counted in process from then on. */
@@ -166,16 +163,11 @@ export class SluiceThrottlerStorage implements OnModuleInit, OnModuleDestroy {
     this.local.clear();
   }
 
-  private async onRedis(
-    { hits, circuits }: Place,
-    key: string,
-    terms: HitTerms,
-    name: string,
-  ): Promise<ThrottlerRecord> {
-    const counter = { limit: this.limit, identity: key };
+  private async onRedis({ hits, circuits }: Place, hit: Hit): Promise<ThrottlerRecord> {
+    const counter = { limit: this.limit, identity: hit.key };
     const { answered } = this;
     try {
-      const record = await asked(circuits, counter, () => hits.increment(counter, name, terms));
+      const record = await asked(circuits, counter, () => hits.increment(counter, hit));
       this.answered++;
       this.isSilent = false;
       return record;
@@ -194,10 +186,9 @@ export class SluiceThrottlerStorage implements OnModuleInit, OnModuleDestroy {
       .finally(() => (this.isProbing = false));
   }
 
-  private here(key: string, terms: HitTerms, name: string): ThrottlerRecord {
+  private here(hit: Hit): ThrottlerRecord {
     const { clock } = this.settings;
-    const now = clock === undefined ? Date.now() : Math.floor(clock.now() / 1000);
-    return this.local.increment(`${name.length}:${name}${key}`, terms, now);
+    return this.local.increment(hit, clock === undefined ? Date.now() : Math.floor(clock.now() / 1000));
   }
 
   private open(): Promise<Place> {

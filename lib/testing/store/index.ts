@@ -20,8 +20,8 @@ export type {
   Store,
   StoreDecision,
 } from '../../storage/stores/store.js';
-export { storeConformance } from './conformance/index.js';
-export type { MakeStore, StoreConformanceOptions, StoreToTest, TestRunner } from './conformance/index.js';
+export { storeConformance, type StoreConformanceOptions, type TestRunner } from './conformance/index.js';
+export type { MakeStore, StoreToTest } from './conformance/stage.js';
 export {
   TransactionalStore,
   type CounterChanges,

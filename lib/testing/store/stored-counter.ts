@@ -36,7 +36,6 @@ export function partsOf(key: string, text: unknown): CounterParts {
   return { expiresAt, carried: carried ?? undefined, block, state, estimates } as CounterParts;
 }
 
-/** The error for a value that isn't a counter. */
 export function unreadable(key: string, text: unknown, cause?: unknown): RateLimitStoreError {
   return new RateLimitStoreError(ownStoreMessages.unreadable(key, text), { cause });
 }

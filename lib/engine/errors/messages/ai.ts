@@ -5,8 +5,6 @@ export const aiMessages = {
   noService: (received: unknown) => wrongInput('limitModel.limiters', 'the LimiterService of the app', received),
   noLimits: (received: unknown) =>
     wrongInput('limitModel.limits', 'a list of at least one { limit, key?, units? }', received),
-  wrongOption: (option: string, received: unknown, expected: string) =>
-    wrongInput(`limitModel.${option}`, expected, received),
   wrongKey: (limit: string, received: unknown) =>
     wrongInput(`limitModel: key of limit '${limit}'`, 'a string that is not empty', received),
   noOutputLimit: () =>

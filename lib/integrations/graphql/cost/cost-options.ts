@@ -1,10 +1,8 @@
-import { isRecord } from '../../../app/config/module-option-checks.js';
 import type { LimitDefinition } from '../../../app/config/limit-definition.js';
-import { RateLimitConfigError } from '../../../engine/errors/errors.js';
-import { messages } from '../../../engine/errors/messages/general.js';
-import { refuseUnknown } from '../../../engine/options/check-options.js';
-import { givenOptions } from '../../../engine/options/values.js';
 import { listedLimits } from '../../../app/limiter/limit-checks.js';
+import { checkValue, knownOptions, wholeNumber } from '../../../engine/options/check-options.js';
+import { callableOrClass } from '../../../engine/options/kinds.js';
+import type { OptionKind } from '../../../engine/options/option-row.js';
 
 /** A field whose weight a function chooses. */
 export interface WeighedField {
@@ -68,36 +66,28 @@ export interface RateLimitGraphqlOptions {
 }
 
 const KNOWN = ['limit', 'weight', 'object', 'scalar', 'mutation', 'listSize'] as const;
+/** A later step reads it. */
+const LIMIT: OptionKind = {
+  expected: 'the name of a defined limit, a definition, or a list of these',
+  isValid: () => true,
+};
+const WEIGHT = callableOrClass('a function of a field');
+const POINTS: OptionKind<number> = { expected: 'a number >= 0', isValid: isWeight };
 
 /** Reads the options of the module. Throws `RateLimitConfigError`. */
 export function readGraphqlOptions(given: unknown, location: string): QueryCostSettings | undefined {
-  if (!isRecord(given) || Array.isArray(given)) throw new RateLimitConfigError(messages.notOptions(location, given));
-  refuseUnknown(location, given, ['cost']);
-  const { cost } = givenOptions<{ cost?: unknown }>(given, ['cost']);
+  const { cost } = knownOptions<{ cost?: unknown }>(location, given, ['cost']);
   return cost === undefined ? undefined : readCost(cost, `${location}.cost`);
 }
 
 function readCost(given: unknown, location: string): QueryCostSettings {
-  if (!isRecord(given) || Array.isArray(given)) throw new RateLimitConfigError(messages.notOptions(location, given));
-  refuseUnknown(location, given, KNOWN);
-  const options = givenOptions<Partial<QueryCostOptions>>(given, KNOWN);
+  const options = knownOptions<Partial<QueryCostOptions>>(location, given, KNOWN);
   const { limit, weight, object = 1, scalar = 0, mutation = 10, listSize = 10 } = options;
-  if (limit === undefined) {
-    throw new RateLimitConfigError(
-      messages.missingOption(location, 'limit', 'the name of a defined limit, a definition, or a list of these'),
-      { code: 'SLUICE_MISSING_OPTION' },
-    );
-  }
-  if (weight !== undefined && typeof weight !== 'function') {
-    throw new RateLimitConfigError(messages.wrongOption(location, 'weight', weight, 'a function of a field'));
-  }
-  for (const [option, value] of Object.entries({ object, scalar, mutation })) {
-    if (!isWeight(value))
-      throw new RateLimitConfigError(messages.wrongOption(location, option, value, 'a number >= 0'));
-  }
-  if (!Number.isSafeInteger(listSize) || listSize < 1) {
-    throw new RateLimitConfigError(messages.wrongOption(location, 'listSize', listSize, 'a whole number >= 1'));
-  }
+  checkValue(location, 'limit', limit, LIMIT);
+  if (weight !== undefined) checkValue(location, 'weight', weight, WEIGHT);
+  for (const [option, value] of Object.entries({ object, scalar, mutation }))
+    checkValue(location, option, value, POINTS);
+  wholeNumber(location, 'listSize', listSize);
   return { limits: listedLimits(limit, `${location}.limit`), weight, object, scalar, mutation, listSize };
 }
 

@@ -10,6 +10,8 @@ import {
 } from 'graphql';
 import { RateLimitConfigError } from '../../../engine/errors/errors.js';
 import { graphqlMessages } from '../../../engine/errors/messages/graphql.js';
+import { whole } from '../../../engine/options/kinds.js';
+import type { OptionKind } from '../../../engine/options/option-row.js';
 import { isComposite, type SelectedType } from '../selections.js';
 import { isWeight, type QueryCostSettings } from './cost-options.js';
 
@@ -18,7 +20,6 @@ export interface FieldTerms {
   readonly field: GraphQLField<unknown, unknown>;
   /** The points of one value, unless the option `weight` overrides them. */
   readonly weight: number;
-  /** The type of its values. */
   readonly returns: GraphQLNamedType;
   /** The nesting depth of lists; 0 if the field has a single value. */
   readonly lists: number;
@@ -73,20 +74,21 @@ export class FieldTermsReader {
       (type === schema.getMutationType() ? settings.mutation : usual);
     const size = directive([field.astNode], 'listSize');
     const args = field.args.map((arg) => arg.name);
-    const slicing = namesOf(size, 'slicingArguments', place) ?? USUAL_SLICING.filter((name) => args.includes(name));
+    const slicing =
+      listSize(size, 'slicingArguments', place, NAMES) ?? USUAL_SLICING.filter((name) => args.includes(name));
     for (const path of slicing) {
       if (!args.includes(path.split('.')[0]!)) {
         throw new RateLimitConfigError(graphqlMessages.noArgument(place, path, args));
       }
     }
-    const sized = namesOf(size, 'sizedFields', place) ?? usualSized(returns, lists, slicing);
+    const sized = listSize(size, 'sizedFields', place, NAMES) ?? usualSized(returns, lists, slicing);
     return {
       field,
       weight,
       returns,
       lists,
       slicing: slicing.map((path) => path.split('.')),
-      assumedSize: assumedSizeOf(size, place) ?? settings.listSize,
+      assumedSize: listSize(size, 'assumedSize', place, whole(0)) ?? settings.listSize,
       sized: sized && new Set(sized),
     };
   }
@@ -120,22 +122,21 @@ function weightOf(cost: Directive | undefined, place: string): number | undefine
   throw new RateLimitConfigError(graphqlMessages.wrongDirective(place, '@cost', 'weight', given, 'a number >= 0'));
 }
 
-function assumedSizeOf(size: Directive | undefined, place: string): number | undefined {
-  const given = literal(size?.get('assumedSize'));
-  if (given === undefined || given === null) return undefined;
-  if (Number.isSafeInteger(given) && (given as number) >= 0) return given as number;
-  const expected = 'a whole number >= 0';
-  throw new RateLimitConfigError(graphqlMessages.wrongDirective(place, '@listSize', 'assumedSize', given, expected));
+function listSize<T>(
+  size: Directive | undefined,
+  argument: string,
+  place: string,
+  { expected, isValid }: OptionKind<T>,
+): T | undefined {
+  const given = literal(size?.get(argument)) ?? undefined;
+  if (given === undefined || isValid(given)) return given as T | undefined;
+  throw new RateLimitConfigError(graphqlMessages.wrongDirective(place, '@listSize', argument, given, expected));
 }
 
-function namesOf(size: Directive | undefined, argument: string, place: string): readonly string[] | undefined {
-  const given = literal(size?.get(argument));
-  if (given === undefined || given === null) return undefined;
-  if (Array.isArray(given) && given.every((each) => typeof each === 'string')) return given;
-  throw new RateLimitConfigError(
-    graphqlMessages.wrongDirective(place, '@listSize', argument, given, 'a list of names'),
-  );
-}
+const NAMES: OptionKind<readonly string[]> = {
+  expected: 'a list of names',
+  isValid: (given) => Array.isArray(given) && given.every((each) => typeof each === 'string'),
+};
 
 function literal(node: ConstValueNode | undefined): unknown {
   switch (node?.kind) {
@@ -170,7 +171,6 @@ export type ErrorTree = ReadonlyMap<unknown, ErrorTree> | undefined;
 
 type Node = Map<unknown, Node>;
 
-/** The tree of the paths of errors. */
 export function errorTreeOf(errors: unknown): ErrorTree {
   if (!Array.isArray(errors) || errors.length === 0) return undefined;
   const root: Node = new Map();

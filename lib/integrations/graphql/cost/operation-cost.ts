@@ -7,7 +7,7 @@ import { isWeight, type QueryCostSettings } from './cost-options.js';
 import { type ErrorTree, type FieldTerms, type FieldTermsReader, hasErrorBelow } from './field-terms.js';
 
 /** The cost of an operation that is too large to be counted. It is more than any limit allows. */
-export const BEYOND_COUNTING = Number.MAX_SAFE_INTEGER;
+const BEYOND_COUNTING = Number.MAX_SAFE_INTEGER;
 
 /** How many fields settling may read more than once: this many, and this many times as many as it has read once. */
 const REPEATED_FIELDS = 20_000;
@@ -25,7 +25,6 @@ interface Sized {
   readonly size: number;
 }
 
-/** The cost of one selected field. */
 interface FieldCost {
   readonly terms: FieldTerms;
   readonly weight: number;
@@ -63,7 +62,6 @@ class CountedObjects {
   }
 }
 
-/** The cost of an operation, before and after it runs. */
 export class OperationCost {
   private readonly selections: Selections;
   private readonly objects = new Map<string, number>();
@@ -170,9 +168,9 @@ export class OperationCost {
     const name = field.node.name.value;
     const terms = this.reader.of(type, name, this.source.schema);
     if (terms === undefined) return undefined;
-    const args = this.isPlain(terms)
-      ? NO_ARGUMENTS
-      : (argumentsOf(this.source, terms.field, field.node) ?? NO_ARGUMENTS);
+    const needsArguments = terms.slicing.length > 0 || this.settings.weight !== undefined;
+    const given = needsArguments ? argumentsOf(this.source, terms.field, field.node) : undefined;
+    const args = given ?? NO_ARGUMENTS;
     const own = sizeOf(terms, args);
     const sized = terms.sized && { names: terms.sized, size: own };
     const below = isComposite(terms.returns) ? this.ofObject(terms.returns, field.sets, sized, depth + 1) : 0;
@@ -182,11 +180,6 @@ export class OperationCost {
       for (let list = 1; list < terms.lists; list++) size = bounded(size * this.settings.listSize);
     }
     return { terms, weight: this.weightOf(type, terms, args), size, below, sized };
-  }
-
-  /** Returns true if the weight and the size of a field don't depend on its arguments. */
-  private isPlain({ slicing }: FieldTerms): boolean {
-    return slicing.length === 0 && this.settings.weight === undefined;
   }
 
   private weightOf(type: SelectedType, terms: FieldTerms, args: Readonly<Record<string, unknown>>): number {

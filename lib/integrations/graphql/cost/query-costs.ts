@@ -1,17 +1,16 @@
 import type { GraphQLSchema } from 'graphql';
 import type { Phase } from '../../../app/config/common-limit-options.js';
 import { limitInfo } from '../../../app/http/limit-info.js';
+import { listedRules } from '../../../app/limiter/limit-checks.js';
 import { settle } from '../../../app/limiter/settlement.js';
 import type { LimitRegistry } from '../../../app/rules/limit-registry.js';
 import { rulesOfPhase, withAncestors } from '../../../app/rules/route-rules.js';
 import type { Rule } from '../../../app/rules/rule.js';
-import { RateLimitConfigError } from '../../../engine/errors/errors.js';
 import { Attempts, logger } from '../../../engine/errors/logger.js';
-import { askMessages } from '../../../engine/errors/messages/calls.js';
 import { messages } from '../../../engine/errors/messages/general.js';
 import { graphqlMessages } from '../../../engine/errors/messages/graphql.js';
 import { reasonOf } from '../../../engine/errors/reasons.js';
-import { type CheckedLimit, type Decision, tighter } from '../../../engine/limits/decision.js';
+import { tighter } from '../../../engine/limits/decision.js';
 import type { LimitedRequest } from '../../../nest/request/limited-request.js';
 import type { Extra } from '../joint-check.js';
 import type { OperationSource } from '../operation-source.js';
@@ -41,37 +40,6 @@ export interface ThrottleStatus {
   readonly restoreRate: number;
 }
 
-/**
- * Reports the cost of an operation.
- *
- * @param actual `null` if it was rejected
- */
-function reportOf(
-  requested: number,
-  actual: number | null,
-  limits: readonly CheckedLimit[],
-  decisions: readonly Decision[],
-): CostReport {
-  const [first, ...others] = decisions.filter((_, index) => !limits[index]!.limit.hidden);
-  const costs = { requestedQueryCost: requested, actualQueryCost: actual };
-  if (first === undefined) return costs;
-  const tightest = others.reduce(tighter, first);
-  const { limit } = limits[decisions.indexOf(tightest)]!;
-  const { quota, remaining } = tightest;
-  // Only points that were taken are refunded.
-  const back = actual === null || !tightest.allowed ? 0 : requested - actual;
-  const rate = (quota / limitInfo(limit, Date.now()).windowMs) * 1000;
-  return {
-    ...costs,
-    throttleStatus: {
-      limit: tightest.limit,
-      maximumAvailable: quota,
-      currentlyAvailable: Math.min(quota, Math.max(0, remaining + back)),
-      restoreRate: Number(rate.toPrecision(6)),
-    },
-  };
-}
-
 /** The response to an operation, as the GraphQL server returned it. */
 export interface OperationResult {
   /** `undefined` if nothing ran. */
@@ -79,13 +47,11 @@ export interface OperationResult {
   readonly errors?: unknown;
 }
 
-/** The cost of one operation. */
 export interface RequestedCost {
   readonly points: number;
   readonly count: OperationCost;
 }
 
-/** Counts the points of operations. */
 export class QueryCosts {
   private readonly reader: FieldTermsReader;
   private readonly attempts = new Attempts(logger);
@@ -100,30 +66,9 @@ export class QueryCosts {
     location: string,
   ) {
     this.reader = new FieldTermsReader(settings);
-    const rules = settings.limits.map((limit) => registry.rule(limit, { location, namespace: '' }));
-    const ids = rules.map(({ limit }) => limit.id);
-    for (const [index, rule] of rules.entries()) {
-      rule.isOnRoute = true;
-      if (ids.indexOf(ids[index]!) < index) {
-        throw new RateLimitConfigError(askMessages.sameLimitTwice(location, rule.name), {
-          code: 'SLUICE_DUPLICATE_LIMIT',
-        });
-      }
-      const { algorithm } = rule.limit;
-      if (algorithm.leases !== undefined) {
-        throw new RateLimitConfigError(graphqlMessages.leased(location, rule.name, algorithm.name), {
-          code: 'SLUICE_UNSUPPORTED_LIMIT',
-        });
-      }
-      if (rule.settings.count !== 'all')
-        throw new RateLimitConfigError(graphqlMessages.countsSome(location, rule.name), {
-          code: 'SLUICE_UNSUPPORTED_LIMIT',
-        });
-      if (rule.settings.measure !== undefined)
-        throw new RateLimitConfigError(graphqlMessages.measures(location, rule.name), {
-          code: 'SLUICE_UNSUPPORTED_LIMIT',
-        });
-    }
+    const rules = listedRules(settings.limits, registry, { location, namespace: '' }, (rule) =>
+      problemOf(rule, location),
+    );
     this.rules = withAncestors(rules, location);
     this.counting = new Set(rules.flatMap((rule) => [rule, ...rule.ancestorsOfSameCost]));
   }
@@ -144,22 +89,13 @@ export class QueryCosts {
     return { rules, counting: this.counting, cost: points };
   }
 
-  /** The cost of an operation before it runs. */
   of(source: OperationSource): RequestedCost {
     const count = new OperationCost(source, this.reader, this.settings, this.attempts);
     return { points: count.requested(), count };
   }
 
-  /** Reports the cost of a rejected operation. */
   refused({ points }: RequestedCost, checked: LimitedRequest): CostReport {
-    const own = checked.entries.flatMap((entry, index) => (this.rules.includes(entry.rule) ? index : []));
-    const decisions = checked.result?.decisions ?? [];
-    return reportOf(
-      points,
-      null,
-      own.map((index) => checked.entries[index]!),
-      own.map((index) => decisions[index]!),
-    );
+    return this.report(points, null, checked);
   }
 
   /** Settles an operation by the values it returned (0 points if nothing ran), and reports the cost. Doesn't wait for the store. */
@@ -172,8 +108,42 @@ export class QueryCosts {
       // If the request turns out not to count, this is the maximum refund.
       charge.units = Math.min(actual, 2 * charge.limit.whole.quota);
     }
-    return reportOf(cost.points, actual, whole.entries, whole.result?.decisions ?? []);
+    return this.report(cost.points, actual, whole);
   }
+
+  /** @param actual `null` if the operation was rejected */
+  private report(requested: number, actual: number | null, { entries, result }: LimitedRequest): CostReport {
+    const decisions = result?.decisions ?? [];
+    const [first, ...others] = decisions.filter((_, index) => {
+      const { rule, limit } = entries[index]!;
+      return this.rules.includes(rule) && !limit.hidden;
+    });
+    const costs = { requestedQueryCost: requested, actualQueryCost: actual };
+    if (first === undefined) return costs;
+    const tightest = others.reduce(tighter, first);
+    const { limit } = entries[decisions.indexOf(tightest)]!;
+    const { quota, remaining } = tightest;
+    // Only points that were taken are refunded.
+    const back = actual === null || !tightest.allowed ? 0 : requested - actual;
+    const rate = (quota / limitInfo(limit, Date.now()).windowMs) * 1000;
+    return {
+      ...costs,
+      throttleStatus: {
+        limit: tightest.limit,
+        maximumAvailable: quota,
+        currentlyAvailable: Math.min(quota, Math.max(0, remaining + back)),
+        restoreRate: Number(rate.toPrecision(6)),
+      },
+    };
+  }
+}
+
+/** Why points can't have a limit. */
+function problemOf({ name, settings, limit }: Rule, location: string): string | undefined {
+  const { name: algo, leases } = limit.algorithm;
+  if (leases !== undefined) return graphqlMessages.leased(location, name, algo);
+  if (settings.count !== 'all') return graphqlMessages.countsSome(location, name);
+  return settings.measure === undefined ? undefined : graphqlMessages.measures(location, name);
 }
 
 /** The points of a response; the expected points if the response is not available as a whole. */

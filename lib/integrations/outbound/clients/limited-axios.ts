@@ -2,18 +2,9 @@ import { isRecord } from '../../../app/config/module-option-checks.js';
 import { RateLimitConfigError } from '../../../engine/errors/errors.js';
 import { outboundMessages } from '../../../engine/errors/messages/outbound.js';
 import { reasonOf, rethrow } from '../../../engine/errors/reasons.js';
-import type { OutboundCall, OutboundCaller, Permit } from '../outbound-call.js';
+import type { Answered, OutboundCaller } from '../outbound-call.js';
 import type { OutboundOptions } from '../outbound-options.js';
-import {
-  BODY_HEADER,
-  isJson,
-  isStream,
-  jsonOf,
-  namedHeaders,
-  redirectOf,
-  SECRET_HEADER,
-  watched,
-} from './requests-and-responses.js';
+import { isJson, isStream, jsonOf, namedHeaders, redirectOf, watched } from './requests-and-responses.js';
 
 /** An axios request, as the app's functions get it. */
 export interface AxiosRequest {
@@ -76,8 +67,8 @@ const ours = new WeakSet<Adapter>();
 /** The outcome of sending a request once: axios rejects for statuses that the caller does not accept. */
 interface Outcome {
   readonly response: AxiosAnswer;
-  readonly error: unknown;
-  readonly isError: boolean;
+  /** The error with this response. */
+  readonly error?: unknown;
 }
 
 /** Makes the requests of axios instances wait for their turn. It replaces the adapter, which gets each request in its final form. */
@@ -110,84 +101,68 @@ async function sendFollowing(caller: Caller, send: Adapter, given: Config): Prom
   const most = mostRedirects(given);
   if (most === 0) return handOn(await sendLimited(caller, send, given), caller);
   const since = performance.now();
-  let config = withoutRedirects(given);
+  // Axios itself follows none.
+  let config: Config = { ...given, maxRedirects: 0, fetchOptions: { ...given.fetchOptions, redirect: 'manual' } };
   for (let redirects = 0; ; redirects++) {
     const sent = await sendLimited(caller, send, config, since).catch((error: unknown) => {
       throw failedWith(given, error);
     });
-    const { response, error } = sent.outcome;
-    const next = await redirectedConfig(config, response).catch(async (reason: unknown) => {
+    const { response, error } = sent.answer;
+    const end = () => {
       discard(response.data);
-      await sent.permit.release();
-      throw await redirectFailed(given, response, reason);
+      return sent.permit.release();
+    };
+    const next = await redirectedConfig(config, response).catch(async (cause: unknown) => {
+      await end();
+      const message = `Redirected request failed: ${reasonOf(cause)}`;
+      throw Object.assign(await axiosError(message, 'ERR_FR_REDIRECTION_FAILURE', given, response), { cause });
     });
     if (next === undefined) {
       asSentWith(given, response, error);
       return handOn(sent, caller);
     }
-    discard(response.data);
-    await sent.permit.release();
-    if (redirects === most) throw await tooManyRedirects(given, response);
+    await end();
+    if (redirects === most) {
+      throw await axiosError('Maximum number of redirects exceeded', 'ERR_FR_TOO_MANY_REDIRECTS', given, response);
+    }
     config = next;
   }
 }
 
-/** The final outcome of a request, and its permit. */
-interface Sent {
-  readonly outcome: Outcome;
-  readonly permit: Permit;
-}
-
-async function sendLimited(caller: Caller, send: Adapter, config: Config, since?: number): Promise<Sent> {
+async function sendLimited(caller: Caller, send: Adapter, config: Config, since?: number): Promise<Answered<Outcome>> {
   const call = await caller.call(() => config, config.signal, since);
   const sent = {
     method: config.method ?? 'GET',
     hasKey: namedHeaders(config.headers).get('idempotency-key') !== null,
     canRepeat: !isStream(config.data),
   };
-  let permit = await call.enter();
-  for (;;) {
-    const outcome = await sendOnce(call, send, config);
-    const { status, headers, data } = outcome.response;
-    const named = namedHeaders(headers);
-    const body = caller.settings.readsBody && isJson(named) ? jsonOf(data) : undefined;
-    const report = call.answered({ status, headers: named, body, receivedAt: Date.now() });
-    const waitMs = call.waitMs(sent, report, status);
-    const again = waitMs === undefined ? undefined : await reenter(call, waitMs, data);
-    if (again === undefined) return { outcome, permit };
-    permit = again;
-    discard(data);
-  }
+  return call.exchange(sent, {
+    send: () => sendOnce(send, config),
+    read: ({ response: { status, headers, data } }) => {
+      const named = namedHeaders(headers);
+      const body = caller.settings.readsBody && isJson(named) ? jsonOf(data) : undefined;
+      return { status, headers: named, body, receivedAt: Date.now() };
+    },
+    discard: ({ response }) => discard(response.data),
+  });
 }
 
-/** Waits for the next attempt. If the wait is aborted, the rejection is discarded. */
-async function reenter(call: OutboundCall, waitMs: number, data: unknown): Promise<Permit | undefined> {
-  try {
-    return await call.reenter(waitMs);
-  } catch (error) {
-    discard(data);
-    throw error;
-  }
-}
-
-/** Destroys an unread streamed body. */
 function discard(data: unknown): void {
   if (data instanceof ReadableStream) data.cancel().catch(() => undefined);
   else if (isStream(data)) (data as { destroy?: () => void }).destroy?.();
 }
 
-async function sendOnce(call: OutboundCall, send: Adapter, config: Config): Promise<Outcome> {
+async function sendOnce(send: Adapter, config: Config): Promise<Outcome> {
   try {
-    return { response: await send(config), error: undefined, isError: false };
+    return { response: await send(config) };
   } catch (error) {
     const response = (error as { response?: AxiosAnswer } | undefined)?.response;
-    if (response !== undefined) return { response, error, isError: true };
-    call.failed();
+    if (response !== undefined) return { response, error };
     throw error;
   }
 }
 
-function handOn({ outcome: { response, error, isError }, permit }: Sent, caller: Caller): AxiosAnswer {
+function handOn({ answer: { response, error }, permit }: Answered<Outcome>, caller: Caller): AxiosAnswer {
   // Axios reads the body once it has the response.
   if (caller.settings.settle !== undefined) setImmediate(() => void caller.settle(permit, () => response));
   const { data } = response;
@@ -196,7 +171,7 @@ function handOn({ outcome: { response, error, isError }, permit }: Sent, caller:
   } else if (permit.holds && isStream(data)) {
     (data as NodeJS.ReadableStream).once('close', () => void permit.release());
   } else void permit.release();
-  if (isError) throw error;
+  if (error !== undefined) throw error;
   return response;
 }
 
@@ -212,7 +187,6 @@ function isInstance(instance: unknown): instance is AxiosInstanceLike {
   return isObject && isRecord((instance as Partial<AxiosInstanceLike>).defaults);
 }
 
-/** The options of an axios request that concern redirects. */
 interface AxiosRedirects {
   readonly maxRedirects?: number | undefined;
   readonly beforeRedirect?: ((options: Record<string, unknown>, response: object, request: object) => void) | undefined;
@@ -234,25 +208,18 @@ function mostRedirects({ maxRedirects, transport, httpVersion, fetchOptions }: C
   return typeof maxRedirects === 'number' && maxRedirects >= 0 ? maxRedirects : MOST_REDIRECTS;
 }
 
-/** The same request without following redirects in axios. */
-function withoutRedirects<C extends Config>(config: C): C {
-  return { ...config, maxRedirects: 0, fetchOptions: { ...config.fetchOptions, redirect: 'manual' } };
-}
-
 /** The request that a redirect leads to; `undefined` if the response isn't a redirect, or if the body can't be sent again. */
-async function redirectedConfig<C extends Config>(config: C, response: AxiosAnswer): Promise<C | undefined> {
+async function redirectedConfig(config: Config, response: AxiosAnswer): Promise<Config | undefined> {
   const { status, headers } = response;
   const named = namedHeaders(headers);
   const location = named.get('location');
   if (location === null || status < 300 || status >= 400) return undefined;
   const { default: axios } = await import('axios').catch(rethrow);
   const from = { url: axios.getUri(config as never), method: (config.method ?? 'get').toUpperCase() };
-  const { url, method, keepsBody, sameOrigin } = redirectOf(from, status, location);
+  const { url, method, keepsBody, sameOrigin, keepsHeader } = redirectOf(from, status, location);
   if (keepsBody && isStream(config.data)) return undefined;
   const secret = new Set((config.sensitiveHeaders ?? []).map((name) => name.toLowerCase()));
-  const isKept = (name: string) =>
-    (keepsBody || !BODY_HEADER.test(name)) &&
-    (sameOrigin || !(SECRET_HEADER.test(name) || secret.has(name.toLowerCase())));
+  const isKept = (name: string) => keepsHeader(name) && (sameOrigin || !secret.has(name.toLowerCase()));
   const sent = Object.entries({ ...(config.headers as object) });
   const next: Record<string, unknown> = Object.fromEntries(sent.filter(([name]) => isKept(name)));
   const auth = sameOrigin ? config.auth : undefined;
@@ -291,17 +258,7 @@ function failedWith(config: object, error: unknown): unknown {
   return typeof error === 'object' && error !== null && 'config' in error ? Object.assign(error, { config }) : error;
 }
 
-/** The error that axios itself rejects with after too many redirects. */
-function tooManyRedirects(config: object, response: AxiosAnswer): Promise<Error> {
-  return axiosError('Maximum number of redirects exceeded', 'ERR_FR_TOO_MANY_REDIRECTS', config, response);
-}
-
-/** The error for a redirect to an invalid URL. */
-async function redirectFailed(config: object, response: AxiosAnswer, cause: unknown): Promise<Error> {
-  const message = `Redirected request failed: ${reasonOf(cause)}`;
-  return Object.assign(await axiosError(message, 'ERR_FR_REDIRECTION_FAILURE', config, response), { cause });
-}
-
+/** The error that axios itself rejects with. */
 async function axiosError(message: string, code: string, config: object, response: AxiosAnswer): Promise<Error> {
   const { default: axios } = await import('axios').catch(rethrow);
   const { request } = response as { request?: object };

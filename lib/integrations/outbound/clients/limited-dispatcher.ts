@@ -49,7 +49,6 @@ interface DispatchHandler {
   onResponseError?(controller: DispatchController, error: Error): void;
 }
 
-/** The controls that undici gives handlers for a request. */
 interface DispatchController {
   readonly aborted: boolean;
   readonly paused: boolean;
@@ -74,7 +73,7 @@ export function limitedDispatcher(caller: Caller): LimitedDispatcher {
     (request, handler) => {
       // Such a handler would get neither the response nor the error.
       if (typeof handler.onRequestStart !== 'function') throw new RateLimitArgumentError(outboundMessages.oldHandler());
-      new LimitedDispatch(caller, dispatch, request, handler).start();
+      void new LimitedDispatch(caller, dispatch, request, handler).start();
       return true;
     };
   return interceptor as unknown as LimitedDispatcher;
@@ -113,14 +112,22 @@ class LimitedDispatch implements DispatchHandler {
     this.sent = { method: request.method, hasKey, canRepeat: !isStream(request.body) };
   }
 
-  start(): void {
+  async start(): Promise<void> {
+    const { caller, controller, handler, request } = this;
     try {
       // Lets the caller abort while it waits.
-      this.handler.onRequestStart?.(this.controller, {});
+      handler.onRequestStart?.(controller, {});
     } catch (error) {
-      this.controller.abort(error as Error);
+      controller.abort(error as Error);
     }
-    void this.enter();
+    try {
+      this.call = await caller.call(() => request, controller.signal);
+      this.permit = await this.call.enter();
+    } catch (error) {
+      handler.onResponseError?.(controller, error as Error);
+      return;
+    }
+    this.send();
   }
 
   onRequestStart(controller: DispatchController): void {
@@ -177,18 +184,6 @@ class LimitedDispatch implements DispatchHandler {
     if (refusal === undefined || refusal.isCut) return;
     refusal.isCut = true;
     controller.abort(new Error(outboundMessages.longRefusal()));
-  }
-
-  private async enter(): Promise<void> {
-    const { caller, controller, request } = this;
-    try {
-      this.call = await caller.call(() => request, controller.signal);
-      this.permit = await this.call.enter();
-    } catch (error) {
-      this.handler.onResponseError?.(controller, error as Error);
-      return;
-    }
-    this.send();
   }
 
   /** Waits until the call may be sent again. If there isn't enough time, passes the rejection on as the response. */
@@ -274,7 +269,6 @@ class WaitingController implements DispatchController {
     return this.current?.rawTrailers;
   }
 
-  /** Switches to the controller of an attempt that was sent. */
   follow(controller: DispatchController): void {
     this.current = controller;
     if (this.aborted) controller.abort(this.reason!);

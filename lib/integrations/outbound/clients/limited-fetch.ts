@@ -1,25 +1,9 @@
 import type { UpstreamResponse } from '../../../engine/limit-headers/upstream-report.js';
-import {
-  BODY_HEADER,
-  heldResponse,
-  isJson,
-  isStream,
-  readJson,
-  redirectOf,
-  SECRET_HEADER,
-} from './requests-and-responses.js';
-import type { OutboundCall, OutboundCaller, Permit } from '../outbound-call.js';
+import { heldResponse, isJson, isStream, readJson, redirectOf, withProperties } from './requests-and-responses.js';
+import type { Answered, OutboundCaller, Permit } from '../outbound-call.js';
 
-/** The number of redirects that `fetch` follows. */
 const MOST_REDIRECTS = 20;
-/** The statuses that `fetch` follows. */
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
-
-/** A response to pass on, and the permit of its request. */
-interface Answered {
-  readonly response: Response;
-  readonly permit: Permit;
-}
 
 /** A `fetch` whose calls wait for their turn. It follows redirects itself, since each is limited on its own. */
 export function limitedFetch(caller: OutboundCaller<Request, Response>): typeof fetch {
@@ -30,40 +14,35 @@ export function limitedFetch(caller: OutboundCaller<Request, Response>): typeof 
     const again = bodyOf(first, init);
     let request = first;
     for (let redirects = 0; ; redirects++) {
-      const { response, permit } = await sendLimited(caller, request, init, { since, canRepeat: again !== undefined });
-      const next = isFollowed(request) ? await redirected(request, response, redirects, again, permit) : undefined;
-      if (next === undefined) return handOn(redirects > 0 ? asRedirected(response) : response, permit, caller);
+      const { answer, permit } = await sendLimited(caller, request, init, { since, canRepeat: again !== undefined });
+      const next = isFollowed(request) ? await redirected(request, answer, redirects, again, permit) : undefined;
+      if (next === undefined)
+        return handOn(redirects > 0 ? withProperties(answer, { redirected: true }) : answer, permit, caller);
       request = next;
     }
   };
 }
 
-/** Sends a request, again if necessary, until there is a response to pass on. */
 async function sendLimited(
   caller: OutboundCaller<Request, Response>,
   request: Request,
   init: RequestInit | undefined,
   { since, canRepeat }: { readonly since: number; readonly canRepeat: boolean },
-): Promise<Answered> {
-  const { settings } = caller;
+): Promise<Answered<Response>> {
   const call = await caller.call(() => request.clone(), request.signal, since);
   const sent = { method: request.method, hasKey: request.headers.has('idempotency-key'), canRepeat };
   let next = request;
-  let permit = await call.enter();
-  for (;;) {
-    const current = next;
-    if (canRepeat && call.mayRepeat) next = current.clone();
-    const response = await send(current, init, call);
-    const report = call.answered(await readable(response, settings.readsBody ? call.bodyMs : undefined));
-    const waitMs = call.waitMs(sent, report, response.status);
-    const again = waitMs === undefined ? undefined : await reenter(call, waitMs, response);
-    if (again === undefined) return { response, permit };
-    permit = again;
-    discard(response);
-  }
+  return call.exchange(sent, {
+    send: () => {
+      const current = next;
+      if (canRepeat && call.mayRepeat) next = current.clone();
+      return send(current, init);
+    },
+    read: (response) => readable(response, caller.settings.readsBody ? call.bodyMs : undefined),
+    discard,
+  });
 }
 
-/** Returns the body for another attempt. */
 type BodyAgain = () => Promise<RequestInit['body']>;
 
 /** A function that returns the body again; `undefined` for a stream. */
@@ -90,33 +69,22 @@ async function redirected(
   again: BodyAgain | undefined,
   permit: Permit,
 ): Promise<Request | undefined> {
-  const { status, headers } = response;
+  const { status } = response;
   try {
-    const location = headers.get('location');
+    const location = response.headers.get('location');
     if (location === null || !REDIRECTS.has(status)) return undefined;
     // Node decodes header bytes as latin1, but servers write UTF-8.
     const redirect = redirectOf(request, status, Buffer.from(location, 'latin1').toString());
     await permit.release();
     discard(response);
     if (redirects === MOST_REDIRECTS) throw new Error('redirect count exceeded');
-    const { keepsBody, sameOrigin, url, method } = redirect;
+    const { keepsBody, keepsHeader, url, method } = redirect;
     if (keepsBody && again === undefined) throw new Error('a body that is a stream is not sent twice');
-    const kept = [...request.headers].filter(
-      ([name]) => (keepsBody || !BODY_HEADER.test(name)) && (sameOrigin || !SECRET_HEADER.test(name)),
-    );
+    const headers = [...request.headers].filter(([name]) => keepsHeader(name));
     const { signal, credentials, mode, referrer, referrerPolicy, keepalive } = request;
     const body = keepsBody ? ((await again!()) ?? null) : null;
-    return new Request(url, {
-      signal,
-      credentials,
-      mode,
-      referrer,
-      referrerPolicy,
-      keepalive,
-      method,
-      headers: kept,
-      body,
-    });
+    const same = { signal, credentials, mode, referrer, referrerPolicy, keepalive };
+    return new Request(url, { ...same, method, headers, body });
   } catch (cause) {
     void permit.release();
     discard(response);
@@ -124,41 +92,16 @@ async function redirected(
   }
 }
 
-/** A response after redirects. */
-function asRedirected(response: Response): Response {
-  const clone = () => asRedirected(Response.prototype.clone.call(response));
-  return Object.defineProperties(response, {
-    redirected: { value: true },
-    clone: { value: clone, configurable: true },
-  });
-}
-
-/** Sends a request. If it fails, releases its units. */
-async function send(request: Request, init: RequestInit | undefined, call: OutboundCall): Promise<Response> {
-  try {
-    // `Request` does not carry the dispatcher of Node's own `fetch`.
-    const { dispatcher } = (init ?? {}) as { dispatcher?: unknown };
-    // With any option, the constructor resets the referrer.
-    const { referrer, referrerPolicy } = request;
-    const options = {
-      ...(isFollowed(request) && { redirect: 'manual', referrer, referrerPolicy }),
-      ...(dispatcher !== undefined && { dispatcher }),
-    };
-    return await fetch(request, options as RequestInit);
-  } catch (error) {
-    call.failed();
-    throw error;
-  }
-}
-
-/** Waits for the next attempt. If the wait is aborted, the rejection is discarded. */
-async function reenter(call: OutboundCall, waitMs: number, refusal: Response): Promise<Permit | undefined> {
-  try {
-    return await call.reenter(waitMs);
-  } catch (error) {
-    discard(refusal);
-    throw error;
-  }
+async function send(request: Request, init: RequestInit | undefined): Promise<Response> {
+  // `Request` does not carry the dispatcher of Node's own `fetch`.
+  const { dispatcher } = (init ?? {}) as { dispatcher?: unknown };
+  // With any option, the constructor resets the referrer.
+  const { referrer, referrerPolicy } = request;
+  const options = {
+    ...(isFollowed(request) && { redirect: 'manual', referrer, referrerPolicy }),
+    ...(dispatcher !== undefined && { dispatcher }),
+  };
+  return fetch(request, options as RequestInit);
 }
 
 /** Cancels a body that nobody reads any more, which frees its connection and buffers. */
@@ -166,7 +109,6 @@ function discard({ body }: Response): void {
   if (body !== null && !body.locked) body.cancel().catch(() => undefined);
 }
 
-/** A response as the parsers get it. */
 async function readable(response: Response, bodyMs: number | undefined): Promise<UpstreamResponse> {
   const { status, headers } = response;
   const receivedAt = Date.now();

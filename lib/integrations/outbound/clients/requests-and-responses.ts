@@ -1,13 +1,10 @@
-/** Headers with a lookup by lower-case name. */
-interface NamedHeaders {
-  get(name: string): string | null;
-}
+import type { ResponseHeaders } from '../../../engine/limit-headers/upstream-report.js';
 
 /**
  * Looks up headers in all forms that clients use: an object, whose values may be lists; a flat list of names and values, which may be
  * bytes; pairs; and objects with a `get` method.
  */
-export function namedHeaders(headers: unknown): NamedHeaders {
+export function namedHeaders(headers: unknown): ResponseHeaders {
   const values = new Map<string, string>();
   for (const [name, value] of pairsOf(headers)) {
     const text = textOf(value);
@@ -37,8 +34,7 @@ function textOf(value: unknown): string | undefined {
 
 const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\b/i;
 
-/** Returns true if the headers declare a JSON body. */
-export function isJson(headers: { get(name: string): string | null }): boolean {
+export function isJson(headers: ResponseHeaders): boolean {
   return JSON_TYPE.test(headers.get('content-type') ?? '');
 }
 
@@ -99,20 +95,18 @@ export function heldResponse(response: Response, release: () => void): Response 
     release();
     return response;
   }
-  const held = ofSameOrigin(new Response(watched(response.body, release), { headers: response.headers }), response);
+  const { headers, status, statusText, ok, url, redirected, type } = response;
+  const made = new Response(watched(response.body, release), { headers });
+  const held = withProperties(made, { status, statusText, ok, url, redirected, type });
   abandoned.register(held, release);
   return held;
 }
 
-/** Copies properties that the `Response` constructor doesn't accept, such as unusual statuses like 999. */
-function ofSameOrigin(made: Response, origin: Response): Response {
-  const { status, statusText, ok, url, redirected, type } = origin;
-  const clone = () => ofSameOrigin(Response.prototype.clone.call(made), made);
-  const properties = { status, statusText, ok, url, redirected, type, clone };
-  return Object.defineProperties(
-    made,
-    Object.fromEntries(Object.entries(properties).map(([name, value]) => [name, { value }])),
-  );
+/** Sets properties that the `Response` constructor doesn't accept, such as unusual statuses like 999. Clones have them as well. */
+export function withProperties(response: Response, properties: Partial<Response>): Response {
+  const clone = () => withProperties(Response.prototype.clone.call(response), properties);
+  const own = Object.entries({ ...properties, clone }).map(([name, value]) => [name, { value }]);
+  return Object.defineProperties(response, Object.fromEntries(own) as PropertyDescriptorMap);
 }
 
 /** Returns the same bytes. Calls `release` once they were read to the end, fail or are cancelled. They may fail while nobody reads them. */
@@ -139,31 +133,22 @@ export function watched(body: ReadableStream<Uint8Array>, release: () => void): 
   });
 }
 
-/** The request that a redirect leads to. */
-interface Redirect {
-  readonly url: URL;
-  readonly method: string;
-  /** True if the body is kept, and with it the headers that describe it. */
-  readonly keepsBody: boolean;
-  /** True if secret headers may be sent to the new URL. */
-  readonly sameOrigin: boolean;
-}
-
 /** After these statuses, clients repeat a POST as a GET. */
 const MOVED = new Set([301, 302]);
 const SEE_OTHER = 303;
 
-/** Headers that describe the body. */
-export const BODY_HEADER = /^content-/i;
-/** Headers that must not be sent to another origin. */
-export const SECRET_HEADER = /^(?:(?:proxy-)?authorization|cookie|host)$/i;
+const BODY_HEADER = /^content-/i;
+const SECRET_HEADER = /^(?:(?:proxy-)?authorization|cookie|host)$/i;
 
-/** The target of a redirect, according to the Fetch standard. Throws if it isn't an HTTP URL. */
+/**
+ * The request that a redirect leads to, according to the Fetch standard. If the body isn't kept, neither are the headers that describe it;
+ * secret headers are not sent to another origin. Throws if the target isn't an HTTP URL.
+ */
 export function redirectOf(
   { url: from, method }: { readonly url: string; readonly method: string },
   status: number,
   location: string,
-): Redirect {
+) {
   const before = new URL(from);
   const url = new URL(location, before);
   if (url.protocol !== 'http:' && url.protocol !== 'https:')
@@ -172,5 +157,8 @@ export function redirectOf(
   const verb = method.toUpperCase();
   const isRead = verb === 'GET' || verb === 'HEAD';
   const becomesGet = status === SEE_OTHER ? !isRead : MOVED.has(status) && verb === 'POST';
-  return { url, method: becomesGet ? 'GET' : method, keepsBody: !becomesGet, sameOrigin: url.origin === before.origin };
+  const sameOrigin = url.origin === before.origin;
+  const keepsHeader = (name: string) =>
+    !(becomesGet && BODY_HEADER.test(name)) && (sameOrigin || !SECRET_HEADER.test(name));
+  return { url, method: becomesGet ? 'GET' : method, keepsBody: !becomesGet, sameOrigin, keepsHeader };
 }

@@ -13,7 +13,6 @@ export interface ReadReport {
   readonly refused: boolean;
 }
 
-/** Maximum number of limits to read from a response. */
 const MOST_LIMITS = 20;
 const LONGEST_NAME = 128;
 const SERVICE_UNAVAILABLE = 503;
@@ -26,21 +25,16 @@ export function readUpstream(parse: UpstreamParser, response: UpstreamResponse, 
     const report = parse(response);
     // A promise comes too late to report. Its rejection must not be unhandled.
     if (isPromise<unknown>(report)) report.then(undefined, () => undefined);
-    return readReport(report ?? {}, isRefusal, maxWaitMs);
+    const { limits, retryAfterMs, refused } = (report ?? {}) as Partial<UpstreamReport>;
+    const listed: readonly unknown[] = Array.isArray(limits) ? limits.slice(0, MOST_LIMITS) : [];
+    return {
+      limits: listed.flatMap((limit) => read(limit, maxWaitMs)),
+      retryAfterMs: waitOf(retryAfterMs, maxWaitMs),
+      refused: typeof refused === 'boolean' ? refused : isRefusal,
+    };
   } catch {
     return { limits: [], retryAfterMs: undefined, refused: isRefusal };
   }
-}
-
-function readReport(report: Partial<UpstreamReport>, isRefusal: boolean, maxWaitMs: number): ReadReport {
-  const { limits, retryAfterMs, refused } = report;
-  return {
-    limits: Array.isArray(limits)
-      ? (limits as readonly unknown[]).slice(0, MOST_LIMITS).flatMap((limit) => read(limit, maxWaitMs))
-      : [],
-    retryAfterMs: waitOf(retryAfterMs, maxWaitMs),
-    refused: typeof refused === 'boolean' ? refused : isRefusal,
-  };
 }
 
 function read(limit: unknown, maxWaitMs: number): UpstreamLimit[] {

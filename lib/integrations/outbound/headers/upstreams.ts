@@ -58,29 +58,26 @@ function shopify({ headers }: UpstreamResponse): UpstreamLimit[] {
   return [{ name: '', unit: 'requests', quota, remaining: Math.max(0, quota - used), refill: 'gradual' }];
 }
 
-/** GitHub also rejects with 403, along with a wait or a remaining count of 0. */
-function githubRefused({ status, headers }: UpstreamResponse): boolean | undefined {
-  if (status !== 403) return undefined;
-  return textOf(headers, 'retry-after') !== undefined || textOf(headers, 'x-ratelimit-remaining') === '0';
-}
-
 /** The wait after a rejection that has none: until the reset if nothing is left, otherwise a minute. */
 const GITHUB_WAIT_MS = 60_000;
 
-function githubWait(response: UpstreamResponse, isRefused: boolean): number | undefined {
-  const wait = retryAfterMs(response);
-  if (wait !== undefined || !isRefused) return wait;
-  const isEmpty = textOf(response.headers, 'x-ratelimit-remaining') === '0';
-  return (isEmpty ? resetAfterMs(response, 'x-ratelimit-reset') : undefined) ?? GITHUB_WAIT_MS;
-}
-
 function github(response: UpstreamResponse): UpstreamReport {
-  const refused = githubRefused(response);
+  const { status, headers } = response;
+  const wait = retryAfterMs(response);
+  const isEmpty = textOf(headers, 'x-ratelimit-remaining') === '0';
+  // GitHub also rejects with 403, along with a wait or a remaining count of 0.
+  const refused = status === 403 ? textOf(headers, 'retry-after') !== undefined || isEmpty : undefined;
+  const reset = isEmpty ? resetAfterMs(response, 'x-ratelimit-reset') : undefined;
+  const usual = (refused ?? status === 429) ? (reset ?? GITHUB_WAIT_MS) : undefined;
   return {
-    limits: xRateLimitFields(response, textOf(response.headers, 'x-ratelimit-resource')),
-    retryAfterMs: githubWait(response, refused ?? response.status === 429),
+    limits: xRateLimitFields(response, textOf(headers, 'x-ratelimit-resource')),
+    retryAfterMs: wait ?? usual,
     refused,
   };
+}
+
+function reading(limitsOf: (response: UpstreamResponse) => UpstreamLimit[]): UpstreamParser {
+  return (response) => ({ limits: limitsOf(response), retryAfterMs: retryAfterMs(response) });
 }
 
 /** The name of a known upstream. */
@@ -108,12 +105,12 @@ export const upstreams: Readonly<Record<UpstreamName, Upstream>> = {
       'RateLimit-Reset',
       'Retry-After',
     ],
-    parse: (response) => ({ limits: rateLimitFields(response), retryAfterMs: retryAfterMs(response) }),
+    parse: reading(rateLimitFields),
   },
   'x-rate-limit': {
     documentation: 'https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/',
     reads: ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset', 'Retry-After'],
-    parse: (response) => ({ limits: xRateLimitFields(response), retryAfterMs: retryAfterMs(response) }),
+    parse: reading((response) => xRateLimitFields(response)),
   },
   github: {
     documentation: 'https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api',
@@ -133,7 +130,7 @@ export const upstreams: Readonly<Record<UpstreamName, Upstream>> = {
       'Retry-After-Ms',
       'Retry-After',
     ],
-    parse: (response) => ({ limits: openai(response), retryAfterMs: retryAfterMs(response) }),
+    parse: reading(openai),
   },
   anthropic: {
     documentation: 'https://platform.claude.com/docs/en/api/rate-limits',
@@ -154,7 +151,7 @@ export const upstreams: Readonly<Record<UpstreamName, Upstream>> = {
   shopify: {
     documentation: 'https://shopify.dev/docs/api/admin-rest/usage/rate-limits',
     reads: ['X-Shopify-Shop-Api-Call-Limit', 'Retry-After'],
-    parse: (response) => ({ limits: shopify(response), retryAfterMs: retryAfterMs(response) }),
+    parse: reading(shopify),
   },
   'shopify-graphql': {
     documentation: 'https://shopify.dev/docs/api/usage/limits',
@@ -166,12 +163,12 @@ export const upstreams: Readonly<Record<UpstreamName, Upstream>> = {
     documentation: 'https://docs.stripe.com/rate-limits',
     // Stripe-Rate-Limited-Reason has the reason of a rejection, but Stripe sends neither a wait nor the remaining units.
     reads: ['Retry-After'],
-    parse: (response) => ({ limits: [], retryAfterMs: retryAfterMs(response) }),
+    parse: reading(() => []),
   },
   slack: {
     documentation: 'https://docs.slack.dev/apis/web-api/rate-limits',
     reads: ['Retry-After'],
-    parse: (response) => ({ limits: [], retryAfterMs: retryAfterMs(response) }),
+    parse: reading(() => []),
   },
   discord: {
     documentation: 'https://docs.discord.com/developers/topics/rate-limits',
@@ -182,10 +179,7 @@ export const upstreams: Readonly<Record<UpstreamName, Upstream>> = {
       'X-RateLimit-Bucket',
       'Retry-After',
     ],
-    parse: (response) => ({
-      limits: xRateLimitFields(response, textOf(response.headers, 'x-ratelimit-bucket')),
-      retryAfterMs: retryAfterMs(response),
-    }),
+    parse: reading((response) => xRateLimitFields(response, textOf(response.headers, 'x-ratelimit-bucket'))),
   },
 };
 
@@ -203,7 +197,6 @@ export const parseUpstream: UpstreamParser = (response) => {
   return { limits: xRateLimitFields(response), retryAfterMs: retryAfterMs(response) };
 };
 
-/** Looks up a path in parsed JSON of unknown shape. */
 function at(value: unknown, ...path: readonly string[]): unknown {
   return path.reduce<unknown>(
     (inner, key) =>

@@ -11,17 +11,15 @@ const LEAST_MARGIN = 2;
 const INSTANCES = 2 ** 48 - 1;
 
 /** The lesson of one response. It is reported together with the units in flight. */
-export type AnswerLesson = Omit<Lesson, 'inFlight' | 'instance' | 'rate'> & {
+type AnswerLesson = Omit<Lesson, 'inFlight' | 'instance' | 'rate'> & {
   /** The lesson about the rate, for limits without a rate of their own. */
   readonly rate?: Omit<RateLesson, 'largest' | 'slowestMs'>;
 };
 
-/** The units of a counter that are in flight. */
 interface Flight {
   units: number;
   /** The units that this process is requesting from the store. Some of them will be granted and sent. */
   asking: number;
-  /** True if a report to the store is scheduled. */
   isReporting: boolean;
 }
 

@@ -7,13 +7,15 @@ import { CompiledLimit } from '../../../engine/limits/compiled-limit.js';
 import { refuseUnknown } from '../../../engine/options/check-options.js';
 import { MAX_INTERVAL_MS } from '../../../engine/options/values.js';
 import { BoundedMap, Kept } from '../../../engine/util/bounded-maps.js';
+import { asObject } from '../../../engine/util/objects.js';
 import type { LearntRate, RateLesson } from '../../../storage/stores/lesson.js';
 
 /** The part of a rule that calls need, for configured and for learned rates. */
 export type OutboundRule = Pick<Rule, 'name' | 'limit' | 'usualLimit' | 'onChange' | 'fixedCost' | 'fixedPriority'>;
 
-/** The rate of a key before anything was learned about it. */
-const FIRST_RATE: LearntRate = { rate: 60, intervalMs: 60_000, burst: 1 };
+/** The limit and the rate of a key before anything was learned about it: one call per second. */
+const FIRST_LIMIT = { algo: 'gcra', rate: 60, interval: 60_000, burst: 1 } as const;
+const FIRST_RATE: LearntRate = { rate: FIRST_LIMIT.rate, intervalMs: FIRST_LIMIT.interval, burst: FIRST_LIMIT.burst };
 /** The longest time between two calls, no matter how slow the upstream seems. */
 const SLOWEST_MS = 60_000;
 /** The largest cost that a limit without a rate allows. */
@@ -26,7 +28,6 @@ const MAX_BYTES = 20_000_000;
 const KEY_BYTES = 1000;
 
 class LearnedKey extends Kept {
-  /** The largest cost of a call so far. */
   largest = 1;
   rate = FIRST_RATE;
 
@@ -59,7 +60,6 @@ export class LearnedRule implements OutboundRule {
   /** Its rate changes only by learning, after which waiting calls check again anyway. */
   onChange(): void {}
 
-  /** Sets the longest wait that an upstream can cause. */
   waitAtMost(ms: number): void {
     this.slowestMs = Math.min(this.slowestMs, ms);
   }
@@ -95,13 +95,8 @@ export class LearnedRule implements OutboundRule {
   }
 }
 
-/** The value of `algo` for limits with a learned rate. */
-const LEARNED = 'learned';
 const KNOWN = ['algo', 'name'] as const;
-/** The limit of a key before anything was learned about it: one call per second. */
-const FIRST_LIMIT = { algo: 'gcra', rate: 60, interval: 60_000, burst: 1 } as const;
 
-/** The limits of an app with a learned rate. */
 export class LearnedRules {
   private readonly byName = new Map<string, LearnedRule>();
   private readonly byLineage = new Map<string, LearnedRule>();
@@ -110,7 +105,7 @@ export class LearnedRules {
 
   /** Returns true for the definition of a limit with a learned rate. */
   static defines(definition: unknown): boolean {
-    return typeof definition === 'object' && definition !== null && (definition as { algo?: unknown }).algo === LEARNED;
+    return asObject<{ readonly algo?: unknown }>(definition)?.algo === 'learned';
   }
 
   /** The rule of a definition; each name has only one. Throws `RateLimitConfigError`. */

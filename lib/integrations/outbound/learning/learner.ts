@@ -2,19 +2,14 @@ import type { CheckEntry } from '../../../engine/limits/counter.js';
 import type { Lesson, RateLesson } from '../../../storage/stores/lesson.js';
 import type { ReadReport } from '../headers/read-upstream.js';
 import type { UpstreamLimit } from '../../../engine/limit-headers/upstream-report.js';
+import type { OutboundSettings } from '../outbound-options.js';
 import type { Flights } from './flights.js';
 
-/** Options that decide which of the upstream's limits one of ours follows. */
-interface LearnTerms {
-  /** The names of the upstream's limits by the names of ours; `undefined` to choose automatically. */
-  readonly names: Readonly<Record<string, string>> | undefined;
-  /** True if calls have a cost of their own, so that they don't count as requests. */
-  readonly hasCost: boolean;
-}
+type LearnTerms = Pick<OutboundSettings<never, never>, 'learn' | 'cost' | 'maxLearnedWaitMs'>;
 
 /** The unit of limits that count calls. A cost of our own is never in this unit. */
 const REQUESTS = 'requests';
-const UNLIKE = new Set<string | undefined>([REQUESTS, 'concurrent-requests', 'content-bytes']);
+const UNLIKE = new Set([REQUESTS, 'concurrent-requests', 'content-bytes']);
 
 /**
  * Chooses which of the upstream's limits one of ours follows: the one with the given name if names are given. Otherwise, of those that
@@ -23,14 +18,16 @@ const UNLIKE = new Set<string | undefined>([REQUESTS, 'concurrent-requests', 'co
 function chooseLimit(
   limits: readonly UpstreamLimit[],
   name: string,
-  { names, hasCost }: LearnTerms,
+  { learn, cost }: LearnTerms,
 ): UpstreamLimit | undefined {
   const reported = limits.filter(({ remaining }) => remaining !== undefined);
-  if (names !== undefined) {
-    const wanted = Object.hasOwn(names, name) ? names[name] : undefined;
+  if (typeof learn === 'object') {
+    const wanted = Object.hasOwn(learn, name) ? learn[name] : undefined;
     return reported.find((limit) => limit.name === wanted);
   }
-  const alike = reported.filter(({ unit }) => unit === undefined || (hasCost ? !UNLIKE.has(unit) : unit === REQUESTS));
+  // With a cost of their own, calls don't count as requests.
+  const counts = (unit: string) => (cost === undefined ? unit === REQUESTS : !UNLIKE.has(unit));
+  const alike = reported.filter(({ unit }) => unit === undefined || counts(unit));
   const tokens = alike.filter(({ unit }) => unit === 'tokens');
   return (tokens.length > 0 ? tokens : alike).reduce<UpstreamLimit | undefined>(
     (least, limit) => (least === undefined || limit.remaining! < least.remaining! ? limit : least),
@@ -50,8 +47,6 @@ export class Learner {
   constructor(
     private readonly flights: Flights,
     private readonly terms: LearnTerms,
-    /** The longest wait that an upstream can cause. */
-    private readonly maxWaitMs: number,
   ) {}
 
   /** Called before units are requested from limits. */
@@ -98,8 +93,9 @@ export class Learner {
     if (limit === undefined) return {};
     const { remaining, resetAfterMs, refill } = limit;
     const ends = refill !== 'gradual' && resetAfterMs !== undefined;
-    if (!ends && emptyForMs(entry) > this.maxWaitMs) {
-      return { remaining, resetAfterMs: resetAfterMs ?? this.maxWaitMs, window: windowOf(limit) };
+    const { maxLearnedWaitMs } = this.terms;
+    if (!ends && emptyForMs(entry) > maxLearnedWaitMs) {
+      return { remaining, resetAfterMs: resetAfterMs ?? maxLearnedWaitMs, window: windowOf(limit) };
     }
     return { remaining, resetAfterMs, window: refill === 'gradual' ? undefined : windowOf(limit) };
   }

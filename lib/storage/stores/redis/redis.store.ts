@@ -72,7 +72,8 @@ export interface RedisStoreOptions {
 /** Counts on Redis. All checks made in one turn of the event loop are sent in one call of one script. */
 export class RedisStore extends DirectStore implements Store {
   private readonly client: Connection;
-  private readonly prefix: string;
+  /** @internal */
+  protected readonly prefix: string;
   /** @internal */
   protected readonly timeoutMs: number;
   private readonly ownsClient: boolean;

@@ -5,8 +5,6 @@ import { anyHistoryCases, severalLimitsCases } from './any-history.js';
 import { ALGORITHMS, type Case, type MakeStore, Stage } from './stage.js';
 import { oneLimitCases } from './one-limit.js';
 
-export type { MakeStore, StoreToTest } from './stage.js';
-
 /** The functions of a test runner that define a group of tests and a test. Jest, Vitest, Mocha and `node:test` share this form. */
 export interface TestRunner {
   /** Defines a group. */

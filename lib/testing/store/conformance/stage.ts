@@ -34,7 +34,6 @@ export const REFILLED: readonly AlgorithmName[] = [
   'gcra',
 ];
 
-/** A limit with 5 units. */
 export function limitOf(algo: AlgorithmName, name: string, interval = LONG, settings: object = {}): CompiledLimit {
   return new CompiledLimit(OPTIONS[algo]!(interval), { location: 'storeConformance', name, ...settings });
 }
@@ -51,7 +50,6 @@ export interface StoreToTest {
 /** Creates an empty store. If stores share a database, its counters must not begin with the state that an earlier test left. */
 export type MakeStore = (given: StoreToTest) => Store | Promise<Store>;
 
-/** A test of the suite. */
 export interface Case {
   readonly name: string;
   run(stage: Stage): Promise<void>;
@@ -59,16 +57,7 @@ export interface Case {
 
 /** Two stores with clocks of their own may differ by this many milliseconds. */
 const SPARE_MS = 50;
-/** The properties of a decision that are times. */
 const TIMES = ['retryAfterMs', 'resetAfterMs', 'delayMs'] as const;
-
-/** The decisions of both stores about one check. */
-export interface Compared {
-  readonly got: StoreDecision[];
-  readonly expected: StoreDecision[];
-  /** True if one store rejected a check that the other one allowed, only because of the time between their clocks. */
-  readonly isClose: boolean;
-}
 
 let made = 0;
 
@@ -126,7 +115,7 @@ export class Stage {
    * Like `both`, for a check that may come at the moment when a unit comes back. With two clocks, either decision is right then. From there
    * on the two stores have different states, so both forget the counters of the check.
    */
-  async compare(check: Check): Promise<Compared> {
+  async compare(check: Check) {
     const since = Date.now();
     const [[expected], [got]] = await Promise.all([this.reference.check([check]), this.store.check([check])]);
     const spare = this.usesClock ? 0 : SPARE_MS + Date.now() - Math.min(since, this.begun);
@@ -140,7 +129,6 @@ export class Stage {
     return { got: got!, expected: expected!, isClose };
   }
 
-  /** Does the same work in both stores. */
   async doBoth(work: (store: Store, index: 0 | 1) => Promise<unknown>): Promise<void> {
     await Promise.all([work(this.store, 0), work(this.reference, 1)]);
   }
@@ -196,7 +184,6 @@ function sameDecision(
   }
 }
 
-/** The properties that have to be exact. */
 function seen({ allowed, limit, quota, remaining, offences }: Partial<StoreDecision> = {}): Partial<StoreDecision> {
   return { allowed, limit, quota, remaining, offences } as Partial<StoreDecision>;
 }
