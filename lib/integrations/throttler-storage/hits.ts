@@ -62,14 +62,16 @@ export class RedisHits extends RedisStore {
     const now = time === undefined ? 0 : Math.floor(time.now() / 1000);
     const args = [ttl, limit, block, time?.slackMs ?? SLACK_MS, now].map(String);
     const node = slots?.nodeOf(counter);
+    let reply: unknown;
     try {
-      return read(await withDeadline(calls.run({ keys: [key], args: () => args }, node), timeoutMs));
+      reply = await withDeadline(calls.run({ keys: [key], args: () => args }, node), timeoutMs);
     } catch (error) {
       // Only a call without an answer rejects with such an error.
       if (error instanceof RateLimitStoreError) calls.noteSilence();
       const failure = calls.failure(error, node);
       throw node === undefined || slots === undefined ? failure : slots.blame(node, failure, counter);
     }
+    return read(reply);
   }
 }
 
