@@ -1,13 +1,10 @@
 import type { ProcessLoad, WindowCount } from '../../../engine/algorithms/algorithm.js';
-import { algorithms } from '../../../engine/algorithms/index.js';
-import { RateLimitArgumentError } from '../../../engine/errors/errors.js';
-import { messages } from '../../../engine/errors/messages/general.js';
 import type { CompiledLimit } from '../../../engine/limits/compiled-limit.js';
 import { type Counter, counterId, lineageId, startsOf } from '../../../engine/limits/counter.js';
 import { ProcessMeter } from '../../../engine/util/process-meter.js';
 import { DirectStore, report } from '../decide.js';
 import { type FeatureReading, READ } from '../feature-reading.js';
-import { isEstimate } from '../store-decision.js';
+import { isEstimate, noHistory } from '../store-decision.js';
 import {
   type Charge,
   type Check,
@@ -24,7 +21,7 @@ import { blockByHand } from './block.js';
 import { CounterTable, defaultMaxBytes } from './counter-table.js';
 import { View, viewOf } from './counter-view.js';
 import { Counters } from './counters.js';
-import { toMs } from './evaluation.js';
+import { blockedFor, toMs } from './evaluation.js';
 import { KeptByFeatures, noteCorrection } from './kept-by-features.js';
 import { Learning } from './learning.js';
 import type { LearntRate, Lesson } from '../lesson.js';
@@ -235,13 +232,7 @@ export class MemoryStore extends DirectStore implements Store {
 
   history(counter: Counter): Promise<WindowCount[]> {
     const { algorithm, parameters } = counter.limit;
-    if (algorithm.history === undefined) {
-      return Promise.reject(
-        new RateLimitArgumentError(messages.noHistory(counter.limit.name, algorithms.withAny('history')), {
-          code: 'SLUICE_UNSUPPORTED_CALL',
-        }),
-      );
-    }
+    if (algorithm.history === undefined) return Promise.reject(noHistory(counter.limit));
     return Promise.resolve(algorithm.history(parameters, this.look(counter).state));
   }
 
@@ -267,8 +258,7 @@ export class MemoryStore extends DirectStore implements Store {
   }
 
   blockedFor(counter: Counter): Promise<number> {
-    const { block, state } = viewOf(this.table, counter, this.clock());
-    return Promise.resolve(block === undefined ? 0 : toMs(block.until - state.now));
+    return Promise.resolve(toMs(blockedFor(viewOf(this.table, counter, this.clock()))));
   }
 
   close(): Promise<void> {

@@ -1,11 +1,8 @@
 import type { WindowCount } from '../../../engine/algorithms/algorithm.js';
-import { algorithms } from '../../../engine/algorithms/index.js';
-import { RateLimitArgumentError } from '../../../engine/errors/errors.js';
-import { messages } from '../../../engine/errors/messages/general.js';
 import type { CompiledLimit } from '../../../engine/limits/compiled-limit.js';
 import { type Counter, startsOf } from '../../../engine/limits/counter.js';
 import type { NodeRedisConnection } from '../../redis/node-redis/types.js';
-import { connect, connectionOf, isCluster, type RedisClient } from '../../redis/client.js';
+import { connect, connectionOf, duplicate, isCluster, type RedisClient } from '../../redis/client.js';
 import type { Connection } from '../../redis/connection.js';
 import { withDeadline } from '../../redis/deadline.js';
 import { endSentinels } from '../../redis/sentinels.js';
@@ -13,15 +10,16 @@ import { answerWith, DirectStore, report } from '../decide.js';
 import { type FeatureReading, READ } from '../feature-reading.js';
 import type { Charge, Check, CheckAnswer, Credit, HeldLease, Refund, ReserveEntry, Store } from '../store.js';
 import type { LearntRate, Lesson } from '../lesson.js';
+import { noHistory } from '../store-decision.js';
 import { Batcher } from './batcher.js';
-import { ConfirmingBatcher } from './confirming-batcher.js';
+import { ConfirmingBatcher, ConfirmingCalls } from './confirming-batcher.js';
 import { CheckJob, type Job, OperationJob } from './jobs.js';
 import { extraKeysOf, featureKeysOf, keyOf, moreKeysOf, noteKeyOf, rateKeyOf } from './keys.js';
 import type { FeatureCall, GeneralProgram } from './general-program.js';
 import type { TestClock } from './program.js';
 import type { Reply } from './reply.js';
 import { ScriptCalls } from './script-calls.js';
-import { Slots } from './slots.js';
+import { type Slots, slotsOf } from './slots.js';
 import { TimedChecks } from './timed-checks.js';
 
 /** The number of keys for the known state of an upstream, and for that and a learned rate. */
@@ -112,15 +110,19 @@ export class RedisStore extends DirectStore implements Store {
     this.ownsClient = ownsClient;
     this.release = release;
     this.calls = new ScriptCalls(client, prefix, timeoutMs, clock, script);
-    if (isCluster(client)) {
-      const slots = new Slots(client, prefix, (slot) => this.calls.whyMoving(slot));
+    const slots = slotsOf(client, prefix, this.calls);
+    if (slots !== undefined) {
       this.slots = slots;
       this.nodeOf = (counter) => slots.nodeOf(counter);
       this.slotOf = (counter) => slots.of(counter);
       this.hasNode = (node) => slots.hasNode(node);
     }
     this.batcher = new Batcher(this.calls, this.slots, undefined, gatherMs);
-    this.startConfirming = () => new ConfirmingBatcher(client, { prefix, timeoutMs, clock, script });
+    this.startConfirming = () => {
+      const own = duplicate(client, timeoutMs);
+      const calls = new ConfirmingCalls(own, prefix, timeoutMs, clock, script);
+      return new ConfirmingBatcher(own, calls, slotsOf(own, prefix, calls));
+    };
     this.timedChecks = new TimedChecks(this, timeoutMs, (refunds) => this.refund(refunds), this.slots);
   }
 
@@ -252,11 +254,7 @@ export class RedisStore extends DirectStore implements Store {
   }
 
   async history(counter: Counter): Promise<WindowCount[]> {
-    if (counter.limit.algorithm.history === undefined) {
-      throw new RateLimitArgumentError(messages.noHistory(counter.limit.name, algorithms.withAny('history')), {
-        code: 'SLUICE_UNSUPPORTED_CALL',
-      });
-    }
+    if (counter.limit.algorithm.history === undefined) throw noHistory(counter.limit);
     return this.send(
       counter,
       (program) => program.history(counter),
