@@ -82,28 +82,25 @@ export type LookAtAdaptive = (entry: CheckEntry) => AdaptiveReading | undefined;
 /** Reports the units that adaptive limits admit, have in flight and reject. */
 export class AdaptiveMetrics {
   private readonly entries = new Map<string, CheckEntry>();
-  private readonly limits: ObservableGauge;
-  private readonly inFlight: ObservableGauge;
   private readonly shed: Counter;
+  private readonly ends: readonly (() => void)[];
 
   constructor(
-    meter: Meter,
+    private readonly meter: Meter,
     private readonly look: LookAtAdaptive,
   ) {
-    this.limits = meter.createObservableGauge('nestjs_sluice.adaptive.limit', {
-      description: 'Units that an adaptive limit lets in now.',
-      unit: '{request}',
-    });
-    this.inFlight = meter.createObservableGauge('nestjs_sluice.adaptive.in_flight', {
-      description: 'Units in flight, those that wait for the event loop included.',
-      unit: '{request}',
-    });
+    this.ends = [
+      this.observe('limit', 'Units that an adaptive limit lets in now.', ({ quota }) => quota),
+      this.observe(
+        'in_flight',
+        'Units in flight, those that wait for the event loop included.',
+        ({ inFlight = 0 }) => inFlight,
+      ),
+    ];
     this.shed = meter.createCounter('nestjs_sluice.adaptive.shed', {
       description: 'Requests that an adaptive limit refused, by their priority.',
       unit: '{request}',
     });
-    this.limits.addCallback(this.observeLimits);
-    this.inFlight.addCallback(this.observeInFlight);
   }
 
   /** Counts a decision of an adaptive limit. */
@@ -114,23 +111,23 @@ export class AdaptiveMetrics {
   }
 
   close(): void {
-    this.limits.removeCallback(this.observeLimits);
-    this.inFlight.removeCallback(this.observeInFlight);
+    for (const end of this.ends) end();
   }
 
-  private readonly observeLimits = (result: ObservableResult): void => {
-    this.each((name, { quota }) => result.observe(quota, { [attribute.name]: name }));
-  };
-
-  private readonly observeInFlight = (result: ObservableResult): void => {
-    this.each((name, { inFlight = 0 }) => result.observe(inFlight, { [attribute.name]: name }));
-  };
-
-  private each(observe: (name: string, reading: AdaptiveReading) => void): void {
-    for (const [name, entry] of this.entries) {
-      const reading = this.look(entry);
-      if (reading !== undefined) observe(name, reading);
-    }
+  /** Creates a gauge of each limit. Returns a function that ends it. */
+  private observe(name: string, description: string, valueOf: (reading: AdaptiveReading) => number): () => void {
+    const gauge = this.meter.createObservableGauge(`nestjs_sluice.adaptive.${name}`, {
+      description,
+      unit: '{request}',
+    });
+    const callback = (result: ObservableResult) => {
+      for (const [limit, entry] of this.entries) {
+        const reading = this.look(entry);
+        if (reading !== undefined) result.observe(valueOf(reading), { [attribute.name]: limit });
+      }
+    };
+    gauge.addCallback(callback);
+    return () => gauge.removeCallback(callback);
   }
 }
 
