@@ -53,13 +53,6 @@ interface LapsedHolds {
 export class RedisUsageReader {
   constructor(private readonly parts: RedisParts) {}
 
-  /** The units of a counter per day of a range. */
-  async units(counter: Counter, range: TimeRange): Promise<NamedUnits[]> {
-    const { units, leftOut } = await this.recorded(counter, range);
-    if (leftOut) limitUsageOf(counter.limit)!.warnOfLeftOut();
-    return [...units];
-  }
-
   /** The units of a counter per day of a range, and true in `leftOut` if the records may lack this counter. */
   async recorded(counter: Counter, range: TimeRange): Promise<Recorded> {
     const usage = limitUsageOf(counter.limit)!;
