@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Server } from '../connection.js';
 import type { Bridge, Emitter } from './adapter.js';
 import { type FullClient, NodeRedisServer, keyPrefixOf, OwnNodeRedisServer, ownCopyOf } from './node-redis-server.js';
@@ -75,7 +76,7 @@ export class NodeRedisMaster extends NodeRedisServer {
     this.looking ??= this.find()
       .then(
         () => this.emit('ready'),
-        () => sleep(LOOK_AGAIN_MS),
+        () => sleep(LOOK_AGAIN_MS, undefined, { ref: false }),
       )
       .finally(() => (this.looking = undefined));
     return this.looking;
@@ -88,8 +89,4 @@ export class NodeRedisMaster extends NodeRedisServer {
       return Promise.resolve();
     });
   }
-}
-
-function sleep(ms: number): Promise<void> {
-  return new Promise((resolve) => void setTimeout(resolve, ms).unref());
 }
