@@ -13,7 +13,6 @@ import {
   earliestStart,
   type KeyDays,
   namedUnits,
-  type NamedUnits,
   type Recorded,
   type TimeRange,
 } from './range.js';
@@ -116,18 +115,12 @@ export class RedisUsageReader {
       const isKnown = limit.estimates !== undefined && plainIdentity(key) === key;
       return { tag: key, counter: isKnown ? { limit: limitFor(key), identity: key } : undefined };
     });
-    const units = await this.unitsOf(limitUsageOf(limit)!, counters, range);
-    return keys.map((key, index) => ({ key, days: units[index]! })).filter(({ days }) => days.length > 0);
-  }
-
-  private async unitsOf(
-    usage: LimitUsage,
-    counters: readonly RecordedCounter[],
-    range: TimeRange,
-  ): Promise<NamedUnits[][]> {
+    const usage = limitUsageOf(limit)!;
     const now = this.parts.now();
     const found = await this.daysOf(usage, counters, range, now);
-    return found.map((days) => namedUnits(usage.recording, range, days, now));
+    return keys
+      .map((key, index) => ({ key, days: namedUnits(usage.recording, range, found[index]!, now) }))
+      .filter(({ days }) => days.length > 0);
   }
 
   private async daysOf(

@@ -126,13 +126,11 @@ export class Circuits {
   }
 
   private lookForReplaced(): void {
-    for (const { isFailing } of this.circuits.values()) {
-      if (!isFailing) continue;
-      const now = performance.now();
-      if (now - this.lookedAt < LOOK_AFTER_MS) return;
-      this.lookedAt = now;
-      return this.forgetReplaced();
-    }
+    if (this.areWell()) return;
+    const now = performance.now();
+    if (now - this.lookedAt < LOOK_AFTER_MS) return;
+    this.lookedAt = now;
+    this.forgetReplaced();
   }
 
   /**

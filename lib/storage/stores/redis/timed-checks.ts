@@ -1,8 +1,7 @@
 import { RateLimitStoreError } from '../../../engine/errors/errors.js';
 import type { CheckEntry } from '../../../engine/limits/counter.js';
 import { withDeadline } from '../../redis/deadline.js';
-import { allOrNothing, type Deadline, takeOf } from '../all-or-nothing.js';
-import { chargesOf } from '../store-decision.js';
+import { allOrNothing, type Deadline, partOf } from '../all-or-nothing.js';
 import type { Check, Refund, StoreDecision } from '../store.js';
 import type { Batcher } from './batcher.js';
 import { CheckJob } from './jobs.js';
@@ -26,21 +25,8 @@ export class TimedChecks {
   /** Decides one slot after another. If a later slot rejects, the earlier charges are refunded. */
   async decideAcrossSlots(check: Check, slots: CheckEntry[][]): Promise<StoreDecision[]> {
     const deadline: Deadline = { at: (check.since ?? performance.now()) + this.timeoutMs, timeoutMs: this.timeoutMs };
-    const parts = slots.map((entries) => ({
-      entries,
-      ask: (peek: boolean, most?: number) =>
-        this.decideUntil(
-          {
-            ...takeOf(entries, most),
-            peek,
-            refundable: true,
-            hold: check.hold === true,
-            waits: check.waits === true,
-          },
-          deadline.at,
-        ),
-      giveBack: (charged: readonly StoreDecision[]) => this.refund(chargesOf(entries, charged)),
-    }));
+    const inTime = { decided: (part: Check) => this.decideUntil(part, deadline.at), refund: this.refund };
+    const parts = slots.map((entries) => partOf(inTime, entries, { ...check, refundable: true }));
     const decisions = await allOrNothing(check.entries, parts, check.peek ?? false, deadline, check.upTo);
     return check.refundable === true ? decisions : decisions.map(({ chargedAt: _, ...decision }) => decision);
   }
