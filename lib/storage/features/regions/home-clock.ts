@@ -57,7 +57,6 @@ const LEAST_MS = 150;
 /** The weight of the newest latency. */
 const NEWEST = 0.2;
 
-/** A pending call. */
 interface Wait {
   readonly since: number;
 }

@@ -31,7 +31,6 @@ export class DeadlineStore extends StoreLayer {
   }
 }
 
-/** The methods of a store for checks and operations. */
 const METHODS = [
   'check',
   'reserve',
