@@ -112,7 +112,7 @@ export class LimitOverrides implements KeyedLimits, OverrideHolder<LimitOverride
     const from = this.chain(key).find(hasRate);
     const override = from?.rateOverride;
     const current = withPatch(definition, from?.patch ?? {});
-    const candidate = secondVersion.optionsOf(current as never);
+    const candidate = secondVersion.optionsOf(current);
     const rate = {
       name: rule.name,
       options: { ...algorithmOptions(current) },

@@ -13,7 +13,6 @@ import type { Awaitable } from '../../engine/util/awaitable.js';
 import type { ExecutionContext } from '@nestjs/common';
 import type { LimitKey } from '../../engine/limits/identity.js';
 import type { Algorithm } from '../../engine/algorithms/algorithm.js';
-import type { AlgorithmOptions } from '../../engine/algorithms/index.js';
 import type { OptionRows } from '../../engine/options/option-row.js';
 
 /** The Redis server that counts for several regions, as a region reaches it. */
@@ -111,18 +110,6 @@ export interface KnownOptions {
   readonly isCommon: (option: string) => boolean;
   /** The options of an algorithm's limits. */
   readonly optionsOf: (algorithm: Algorithm) => OptionRows;
-}
-
-/** Reads a second version of a limit, which is counted in addition: `CompiledLimit.candidate`. */
-export interface SecondVersion<Definition = never, Patch = never> {
-  /** The name of the option. */
-  readonly option: string;
-  /** All options of its algorithm; `undefined` without a second version. Throws `RateLimitConfigError`. */
-  read(definition: Definition, location: string, known: KnownOptions): AlgorithmOptions | undefined;
-  /** The same options, for a definition that was read before. */
-  optionsOf(definition: Definition): AlgorithmOptions | undefined;
-  /** The second version in a definition after a patch: the one in the patch, applied to the changed limit, or the previous one. */
-  patched(definition: Definition, patch: Patch): object;
 }
 
 /** The current share of one tenant. */

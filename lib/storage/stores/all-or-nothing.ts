@@ -76,11 +76,11 @@ export async function allOrNothing(
   return entries.map((entry) => all.get(entry)!);
 }
 
-/** The part of a check that a store decides, in the same way as the whole check. */
+/** The part of a check that a store decides, in the same way as the whole check. Its charge can be refunded. */
 export function partOf(
   store: Pick<Layer, 'decided' | 'refund'>,
   entries: readonly CheckEntry[],
-  { refundable = false, hold = false, waits = false }: Check,
+  { refundable = false, hold = false, waits = false }: Pick<Check, 'refundable' | 'hold' | 'waits'>,
 ): Part {
   return {
     entries,

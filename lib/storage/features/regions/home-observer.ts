@@ -4,7 +4,6 @@ import type { CompiledLimit } from '../../../engine/limits/compiled-limit.js';
 import type { CheckEntry, Counter } from '../../../engine/limits/counter.js';
 import type { InstanceChannel } from '../../redis/instance-channel.js';
 import { answerWith } from '../../stores/decide.js';
-import type { Layer } from '../../stores/layers/store-layer.js';
 import type { Operation, OperationName } from '../../stores/operation.js';
 import { regionKeys, regionsIn } from '../../stores/redis/keys.js';
 import type { Check, CheckAnswer, Store, StoreDecision } from '../../stores/store.js';
@@ -98,18 +97,12 @@ class HomeObserver extends WorldLayer {
   private async look({ entries, ...check }: Check): Promise<StoreDecision[]> {
     const world = entries.find(isOfWorld)!;
     if (check.peek !== true) throw notBesideApp(world);
-    const ask = (store: Layer, some: readonly CheckEntry[]) =>
-      some.length === 0 ? [] : store.decided({ ...check, entries: some });
+    const atHome = entries.filter(isOfWorld).map((entry) => ({ ...entry, ...counterAtHome(entry) }));
+    const elsewhere = entries.filter((entry) => !isOfWorld(entry));
     const [doubt, ofWorld, others] = await Promise.all([
       this.doubt(),
-      ask(
-        this.home.layer,
-        entries.filter(isOfWorld).map((entry) => ({ ...entry, ...counterAtHome(entry) })),
-      ),
-      ask(
-        this.inner,
-        entries.filter((entry) => !isOfWorld(entry)),
-      ),
+      this.home.layer.decided({ ...check, entries: atHome }),
+      elsewhere.length === 0 ? [] : this.inner.decided({ ...check, entries: elsewhere }),
     ]);
     const [nextOfWorld, nextOther] = [ofWorld.values(), others.values()];
     return entries.map((entry) =>

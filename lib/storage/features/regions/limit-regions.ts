@@ -3,23 +3,16 @@ import type { CompiledLimit } from '../../../engine/limits/compiled-limit.js';
 import type { Counter } from '../../../engine/limits/counter.js';
 import type { FeaturedLimit, FeatureTerms, LimitFeature } from '../../../engine/limits/limit-feature.js';
 import { Bare } from '../../../engine/util/objects.js';
+import type { HomeClock } from './home-clock.js';
 import { homeParameters, lifetimeOf } from './terms.js';
 import { RateLimitArgumentError } from '../../../engine/errors/errors.js';
 import type { RegionHolding } from '../../../engine/limits/key-reports.js';
 import { read, type ReadableStore } from '../../stores/feature-reading.js';
 import { worldMessages } from './messages.js';
 
-/** The time of the home as an instance knows it, in microseconds; 0 if unknown. */
-export interface HomeTime {
-  /** The latest possible time at the home when a call sent now is decided. */
-  latest(): number;
-  /** The best guess of the home's time. */
-  now(): number;
-  /** A number for the name of the region. */
-  readonly region?: number;
-}
+type HomeTime = Pick<HomeClock, 'latest' | 'now' | 'region'>;
 
-const UNKNOWN: HomeTime = { latest: () => 0, now: () => 0 };
+const UNKNOWN: HomeTime = { latest: () => 0, now: () => 0, region: 0 };
 
 /** The load of a check of held units on the region's server, in checks of a plain counter. */
 const WORK = 2;
@@ -65,7 +58,7 @@ export class LimitRegions extends Bare implements LimitFeature {
       scriptPrefix: 'regions+',
       notes: true,
       work: () => WORK,
-      scriptParameters: () => [this.lifetime, this.time.latest(), this.time.now(), this.time.region ?? 0],
+      scriptParameters: () => [this.lifetime, this.time.latest(), this.time.now(), this.time.region],
       extraKeys: undefined,
       moreKeys: undefined,
       reopen: undefined,

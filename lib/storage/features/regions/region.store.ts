@@ -32,7 +32,7 @@ export class RegionStore extends WorldLayer implements Listener {
   ) {
     super(inner, exchanges.home, channel);
     const region = {
-      ask: (check: Check) => this.ask(check),
+      decided: (check: Check) => this.ask(check),
       refund: (refunds: readonly Refund[]) => this.refund(refunds),
     };
     this.missing = new MissingUnits(region, exchanges, alone, timeoutMs);
@@ -81,7 +81,7 @@ export class RegionStore extends WorldLayer implements Listener {
     if (counter === undefined) return;
     if (ahead === 'reset') await this.forget(counter.counter);
     // Without units there is nothing to update.
-    else if (leftovers.isOwn(counter) || (await leftovers.has(address))) await counter.learn();
+    else if (leftovers.isOwn(counter) || (await leftovers.index.has(address))) await counter.learn();
   }
 
   protected override resetBoth(counter: Counter, atHome: () => Promise<boolean>): Promise<boolean> {

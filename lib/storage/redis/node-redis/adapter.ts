@@ -22,19 +22,13 @@ function recordOf(namesAndValues: readonly unknown[]): Record<string, unknown> {
   return record;
 }
 
+/** The commands of the console without a key. */
+const KEYLESS: readonly unknown[] = ['time', 'info', 'dbsize', 'randomkey'];
+
 /** The index of the key in a command of the console; -1 if it has none. */
 function keyIndexOf([name]: Command): number {
-  switch (name) {
-    case 'time':
-    case 'info':
-    case 'dbsize':
-    case 'randomkey':
-      return -1;
-    case 'memory':
-      return 2;
-    default:
-      return 1;
-  }
+  if (KEYLESS.includes(name)) return -1;
+  return name === 'memory' ? 2 : 1;
 }
 
 /** The part of an event emitter that the library uses. */
