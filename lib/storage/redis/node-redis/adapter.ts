@@ -70,8 +70,9 @@ export abstract class NodeRedisAdapter {
   }
 
   abstract get status(): string;
-  /** The emitters of the client's events, and the corresponding events here. */
-  protected abstract emitters(): readonly (readonly [Emitter, readonly Bridge[]])[];
+  /** The emitter of the client's events, if there is one, and the corresponding events here. */
+  protected abstract get emitter(): Emitter | undefined;
+  protected abstract readonly bridges: readonly Bridge[];
   /** A separate client for `connect`. The caller ends it. */
   abstract copy(): Connection;
   /** Sends a command to the node of its first key. */
@@ -201,10 +202,10 @@ export abstract class NodeRedisAdapter {
   }
 
   private attach(): () => void {
-    const bridges = this.emitters().flatMap(([emitter, each]) => each.map((bridge) => [emitter, bridge] as const));
-    for (const [emitter, [event, listener]] of bridges) emitter.on(event, listener);
+    const { emitter, bridges } = this;
+    for (const [event, listener] of bridges) emitter?.on(event, listener);
     return () => {
-      for (const [emitter, [event, listener]] of bridges) emitter.off(event, listener);
+      for (const [event, listener] of bridges) emitter?.off(event, listener);
     };
   }
 }

@@ -57,19 +57,16 @@ export class NodeRedisMaster extends NodeRedisServer {
     );
   }
 
-  protected override emitters(): readonly (readonly [Emitter, readonly Bridge[]])[] {
-    return [
-      [
-        this.sentinel,
-        [
-          ['error', (error: Error) => this.emit('error', error)],
-          ['client-error', ({ error }: { error: Error }) => this.emit('error', error)],
-          ['topology-change', () => void this.status],
-          ['end', () => this.emit('end')],
-        ],
-      ],
-    ];
+  protected override get emitter(): Emitter {
+    return this.sentinel;
   }
+
+  protected override readonly bridges: readonly Bridge[] = [
+    ['error', (error: Error) => this.emit('error', error)],
+    ['client-error', ({ error }: { error: Error }) => this.emit('error', error)],
+    ['topology-change', () => void this.status],
+    ['end', () => this.emit('end')],
+  ];
 
   /** Never rejects. It is called again. */
   private look(): Promise<void> {
