@@ -20,7 +20,7 @@ export interface Part {
 }
 
 /** The time by which the whole check must be done, in milliseconds of the process's clock, and its total time for error messages. */
-export interface Deadline {
+interface Deadline {
   readonly at: number;
   readonly timeoutMs: number;
 }

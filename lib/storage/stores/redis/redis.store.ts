@@ -1,14 +1,26 @@
 import type { WindowCount } from '../../../engine/algorithms/algorithm.js';
+import { RateLimitStoreError } from '../../../engine/errors/errors.js';
 import type { CompiledLimit } from '../../../engine/limits/compiled-limit.js';
-import { type Counter, startsOf } from '../../../engine/limits/counter.js';
+import { type CheckEntry, type Counter, startsOf } from '../../../engine/limits/counter.js';
 import type { NodeRedisConnection } from '../../redis/node-redis/types.js';
 import { connect, connectionOf, duplicate, isCluster, type RedisClient } from '../../redis/client.js';
 import type { Connection } from '../../redis/connection.js';
 import { withDeadline } from '../../redis/deadline.js';
 import { endSentinels } from '../../redis/sentinels.js';
-import { answerWith, DirectStore, report } from '../decide.js';
+import { allOrNothing, partOf } from '../all-or-nothing.js';
+import { answerWith, DirectStore, promised, report } from '../decide.js';
 import { type FeatureReading, READ } from '../feature-reading.js';
-import type { Charge, Check, CheckAnswer, Credit, HeldLease, Refund, ReserveEntry, Store } from '../store.js';
+import type {
+  Charge,
+  Check,
+  CheckAnswer,
+  Credit,
+  HeldLease,
+  Refund,
+  ReserveEntry,
+  Store,
+  StoreDecision,
+} from '../store.js';
 import type { LearntRate, Lesson } from '../lesson.js';
 import { noHistory } from '../store-decision.js';
 import { Batcher } from './batcher.js';
@@ -20,7 +32,6 @@ import type { TestClock } from './program.js';
 import type { Reply } from './reply.js';
 import { ScriptCalls } from './script-calls.js';
 import { type Slots, slotsOf } from './slots.js';
-import { TimedChecks } from './timed-checks.js';
 
 /** The number of keys for the known state of an upstream, and for that and a learned rate. */
 const NOTE = 1;
@@ -83,7 +94,6 @@ export class RedisStore extends DirectStore implements Store {
   /** For limits whose units replicas confirm. */
   private confirming: ConfirmingBatcher | undefined;
   private readonly startConfirming: () => ConfirmingBatcher;
-  private readonly timedChecks: TimedChecks;
   /** The master that has a counter's slot, as the Cluster client knows it; absent with a single server. */
   readonly nodeOf?: (counter: Counter) => string;
   /** The slot of a counter in a Cluster. */
@@ -123,7 +133,6 @@ export class RedisStore extends DirectStore implements Store {
       const calls = new ConfirmingCalls(own, prefix, timeoutMs, clock, script);
       return new ConfirmingBatcher(own, calls, slotsOf(own, prefix, calls));
     };
-    this.timedChecks = new TimedChecks(this, timeoutMs, (refunds) => this.refund(refunds), this.slots);
   }
 
   /** Connects and loads the script. */
@@ -160,18 +169,43 @@ export class RedisStore extends DirectStore implements Store {
     if (slots !== undefined && check.entries.length > 1) {
       const parts = slots.group(check.entries);
       if (parts.length > 1) {
-        answerWith(this.timedChecks.decideAcrossSlots(check, parts), answer);
+        answerWith(this.decideAcrossSlots(check, parts), answer);
         return;
       }
     }
     if (check.since === undefined) this.enqueue(new CheckJob(check, answer));
-    else answerWith(this.timedChecks.decide(check, check.since), answer);
+    // A check that has already waited gets the rest of its time.
+    else answerWith(this.decideUntil(check, check.since + this.timeoutMs), answer);
   }
 
   /** @internal */
   enqueue(job: Job): void {
     if (job.replicas === 0) this.batcher.enqueue(job);
     else (this.confirming ??= this.startConfirming()).enqueue(job);
+  }
+
+  /** Decides one slot after another. If a later slot rejects, the earlier charges are refunded. */
+  private async decideAcrossSlots(check: Check, slots: CheckEntry[][]): Promise<StoreDecision[]> {
+    const { timeoutMs } = this;
+    const deadline = { at: (check.since ?? performance.now()) + timeoutMs, timeoutMs };
+    const inTime = {
+      decided: (part: Check) => this.decideUntil(part, deadline.at),
+      refund: (refunds: readonly Refund[]) => this.refund(refunds),
+    };
+    const parts = slots.map((entries) => partOf(inTime, entries, { ...check, refundable: true }));
+    const decisions = await allOrNothing(check.entries, parts, check.peek ?? false, deadline, check.upTo);
+    return check.refundable === true ? decisions : decisions.map(({ chargedAt: _, ...decision }) => decision);
+  }
+
+  private async decideUntil(check: Check, deadline: number): Promise<StoreDecision[]> {
+    const decisions = promised((answer) => this.enqueue(new CheckJob(check, answer)));
+    try {
+      return await withDeadline(decisions, deadline - performance.now(), this.timeoutMs);
+    } catch (error) {
+      if (!(error instanceof RateLimitStoreError) || error.node !== undefined || this.slots === undefined) throw error;
+      const counter = check.entries[0]!;
+      throw this.slots.blame(this.slots.nodeOf(counter), error, counter);
+    }
   }
 
   private reservation(check: Check, answer: CheckAnswer): Job {
