@@ -40,15 +40,6 @@ export interface Emitter {
 /** The event of the library that corresponds to an event of node-redis, and a listener that converts its arguments. */
 export type Bridge = readonly [event: string, listener: EventListener];
 
-/** The options of the library's commands. They replace those that the app has set for its own. */
-export interface CommandOptions {
-  readonly typeMapping: object;
-  /** Checks have a deadline of their own. A timer per command would cost more than the rest of the command. */
-  readonly timeout: undefined;
-  readonly abortSignal: UnsentCommands;
-  readonly asap: undefined;
-}
-
 /**
  * A client of node-redis with the interface of an ioredis connection. Commands never wait for a connection: they fail immediately while it
  * is down.
@@ -58,8 +49,10 @@ export abstract class NodeRedisAdapter {
   /** Removes the listeners on the client. They are attached while this adapter has listeners. */
   private attached: (() => void) | undefined;
   private readonly unsent = new UnsentCommands();
-  protected readonly commandOptions: CommandOptions = {
+  /** The options of the library's commands. They replace those that the app has set for its own. */
+  protected readonly commandOptions = {
     typeMapping: TYPE_MAPPING,
+    // Checks have a deadline of their own. A timer per command would cost more than the rest of the command.
     timeout: undefined,
     abortSignal: this.unsent,
     asap: undefined,
