@@ -2,7 +2,7 @@ import type { Algorithm, Parameters } from '../../../engine/algorithms/algorithm
 import type { CompiledLimit } from '../../../engine/limits/compiled-limit.js';
 import type { Counter } from '../../../engine/limits/counter.js';
 import type { FeaturedLimit, FeatureTerms, LimitFeature } from '../../../engine/limits/limit-feature.js';
-import { Bare } from '../../../engine/util/objects.js';
+import { Bare, bare } from '../../../engine/util/objects.js';
 import type { HomeClock } from './home-clock.js';
 import { homeParameters, lifetimeOf } from './terms.js';
 import { RateLimitArgumentError } from '../../../engine/errors/errors.js';
@@ -72,26 +72,17 @@ export class LimitRegions extends Bare implements LimitFeature {
 }
 
 /** The same limit at its home. */
-class LimitAtHome extends Bare implements LimitFeature {
-  readonly name = 'home';
-  readonly withoutEstimates = true;
-  private readonly algorithm: Algorithm;
-
-  constructor(
-    { algorithm }: FeaturedLimit,
-    private readonly location: string,
-  ) {
-    super();
-    this.algorithm = algorithm;
-  }
-
-  /** Units may be used a little later than they were charged. */
-  parameters(declared: Parameters): Parameters {
-    return homeParameters(this.algorithm, declared, this.location);
-  }
-}
-
-const AT_HOME: FeatureTerms = { of: (limit, _terms, location) => new LimitAtHome(limit, location), terms: {} };
+/** The same limit at its home. */
+const AT_HOME: FeatureTerms = {
+  of: ({ algorithm }, _terms, location) =>
+    bare<LimitFeature>({
+      name: 'home',
+      withoutEstimates: true,
+      // Units may be used a little later than they were charged.
+      parameters: (declared) => homeParameters(algorithm, declared, location),
+    }),
+  terms: {},
+};
 
 /** The limit that the home counts. */
 export function atHome(limit: CompiledLimit): CompiledLimit {
