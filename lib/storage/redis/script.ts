@@ -175,14 +175,12 @@ export class Script {
   }
 
   /**
-   * Loads the script into one node of a Cluster, or into every master. Loaded scripts are not evicted, unlike those cached by EVAL. A
+   * Loads the script into every master. Loaded scripts are not evicted, unlike those cached by EVAL. A
    * server may reject that as long as it runs scripts that are sent along.
    */
-  async load(name?: string): Promise<void> {
-    const node = name === undefined ? undefined : this.nodes?.of(name);
-    const servers = node === undefined ? mastersOf(this.client) : [node];
+  async load(): Promise<void> {
     await Promise.all(
-      servers.map(async (server) => {
+      mastersOf(this.client).map(async (server) => {
         const refusal = await this.loadInto(server);
         if (refusal === undefined) return;
         await server.eval('return 1', 0).catch((error: unknown) => {
