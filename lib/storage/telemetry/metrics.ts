@@ -37,30 +37,27 @@ export function recordOnSpan(
   // Candidates come after all limits of a check.
   const firstCandidate = entries.findIndex(({ limit }) => limit.isCandidate);
   const result = checkResultOf(firstCandidate < 0 ? decisions : decisions.slice(0, firstCandidate), entries);
-  const { limit, outcome, source, quota, remaining } = events[result.decisions.indexOf(result.tightest)]!;
-  span.setAttributes({
-    [attribute.name]: limit,
-    [attribute.outcome]: outcome,
-    [attribute.source]: source,
-    [attribute.quota]: quota,
-    [attribute.remaining]: remaining,
-  });
+  span.setAttributes(resultOf(events[result.decisions.indexOf(result.tightest)]!));
   for (const event of events) {
     if (event.outcome !== 'allowed') span.addEvent('nestjs_sluice.refused', attributesOf(event));
     if (event.nearLimit) span.addEvent('nestjs_sluice.near_limit', attributesOf(event));
   }
 }
 
-function attributesOf(event: UnnamedEvent): Attributes {
-  const { limit, outcome, source, quota, remaining, cost, retryAfterMs, candidate } = event;
-  const attributes: Attributes = {
+function resultOf({ limit, outcome, source, quota, remaining }: UnnamedEvent): Attributes {
+  return {
     [attribute.name]: limit,
     [attribute.outcome]: outcome,
     [attribute.source]: source,
     [attribute.quota]: quota,
     [attribute.remaining]: remaining,
-    [attribute.cost]: cost,
   };
+}
+
+function attributesOf(event: UnnamedEvent): Attributes {
+  const { outcome, cost, retryAfterMs, candidate } = event;
+  const attributes = resultOf(event);
+  attributes[attribute.cost] = cost;
   if (candidate === true) attributes[attribute.candidate] = true;
   // A request that can never fit has no wait, and exporters do not support infinity.
   if (outcome !== 'allowed' && retryAfterMs < Infinity) attributes[attribute.retryAfter] = retryAfterMs;

@@ -137,13 +137,7 @@ export class Home {
     );
     return names.map((region, index) => {
       const [granted, held, ageMs, seenMs] = numbers.slice(index * HOLDING.length) as [number, number, number, number];
-      return {
-        region,
-        held: held < 0 ? 0 : held,
-        granted,
-        ...(held < 0 ? {} : { ageMs }),
-        ...(seenMs < 0 ? {} : { seenMs }),
-      };
+      return { region, held: Math.max(0, held), granted, ...(held >= 0 && { ageMs }), ...(seenMs >= 0 && { seenMs }) };
     });
   }
 
