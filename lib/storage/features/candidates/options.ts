@@ -92,7 +92,7 @@ export const candidateVersion = {
     const algorithm = algorithms.get(definition.algo);
     // The limit itself is reported as invalid.
     if (algorithm === undefined) return undefined;
-    if (!isObject(candidate) || isEmpty(candidate)) {
+    if (!isObject(candidate) || givenEntries(candidate).length === 0) {
       const names = ['algo', ...Object.keys(algorithm.options)];
       const expected = `an object of at least one of ${names.join(', ')}, such as { rate: 60 }`;
       throw new RateLimitConfigError(messages.wrongOption(location, 'candidate', candidate, expected));
@@ -147,10 +147,6 @@ function ownOf(definition: Definition, candidate: CandidateOptions): CandidateOp
 
 function givenEntries(candidate: object): [string, unknown][] {
   return Object.entries(candidate).filter(([, value]) => value !== undefined);
-}
-
-function isEmpty(candidate: object): boolean {
-  return givenEntries(candidate).length === 0;
 }
 
 /** Throws for options of other algorithms, and for options that a limit and its candidate share. */

@@ -32,7 +32,10 @@ export class RegionStore extends WorldLayer implements Listener {
   ) {
     super(inner, exchanges.home, channel);
     const region = {
-      decided: (check: Check) => this.ask(check),
+      decided: (check: Check) => {
+        exchanges.bindTime(check.entries);
+        return this.inner.decided(check);
+      },
       refund: (refunds: readonly Refund[]) => this.refund(refunds),
     };
     this.missing = new MissingUnits(region, exchanges, alone, timeoutMs);
@@ -94,11 +97,6 @@ export class RegionStore extends WorldLayer implements Listener {
 
   protected override learnFromHome(counter: Counter): Promise<void> {
     return this.exchanges.of(counter).learn();
-  }
-
-  private ask(check: Check): Promise<StoreDecision[]> {
-    this.exchanges.bindTime(check.entries);
-    return this.inner.decided(check);
   }
 
   /** Drops the region's units: the home has cleared their grants. */

@@ -5,7 +5,6 @@ import {
   type StoreErrorPolicy,
 } from '../../../engine/limits/compiled-limit.js';
 import type { Counter } from '../../../engine/limits/counter.js';
-import type { LimitFeature } from '../../../engine/limits/limit-feature.js';
 import type { Charge, Check, Store, StoreDecision } from '../store.js';
 import { openDecision } from '../store-decision.js';
 import { type Layer, layerOf } from './store-layer.js';
@@ -67,7 +66,8 @@ export class LocalDecisions {
    */
   partOf<C extends Counter>(counter: C): C {
     const { unmet, metBy, features } = counter.limit;
-    if (this.share === 1 && !features?.some(isLeftOut)) return counter;
+    const leavesOut = features?.some((feature) => feature.ofPart === undefined && feature.ofOptions !== true);
+    if (this.share === 1 && leavesOut !== true) return counter;
     let limit = this.parts.get(unmet);
     if (limit === undefined) this.parts.set(unmet, (limit = unmet.partOf(this.share)));
     return { ...counter, limit: limit.meet(metBy) };
@@ -75,8 +75,4 @@ export class LocalDecisions {
 }
 
 /** Returns true if the local share of a limit leaves out a feature. */
-function isLeftOut(feature: LimitFeature): boolean {
-  return feature.ofPart === undefined && feature.ofOptions !== true;
-}
-
 const isPolicy = (got: StoreErrorPolicy) => STORE_ERROR_POLICIES.includes(got);
