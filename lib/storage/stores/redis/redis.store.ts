@@ -233,12 +233,7 @@ export class RedisStore extends DirectStore implements Store {
   }
 
   credit(credit: Credit): Promise<number> {
-    return this.send(
-      credit,
-      (program) => program.credit(credit),
-      (reply) => reply.wait(),
-      credit.id === undefined ? 0 : CREDIT_ID,
-    );
+    return this.send(credit, (program) => program.credit(credit), readWait, credit.id === undefined ? 0 : CREDIT_ID);
   }
 
   async penalize(charge: Charge): Promise<void> {
@@ -289,12 +284,7 @@ export class RedisStore extends DirectStore implements Store {
 
   async history(counter: Counter): Promise<WindowCount[]> {
     if (counter.limit.algorithm.history === undefined) throw noHistory(counter.limit);
-    return this.send(
-      counter,
-      (program) => program.history(counter),
-      (reply) => reply.history(),
-      ...LOOKS,
-    );
+    return this.send(counter, (program) => program.history(counter), readHistory, ...LOOKS);
   }
 
   /** @internal */
@@ -310,12 +300,7 @@ export class RedisStore extends DirectStore implements Store {
   }
 
   blockedFor(counter: Counter): Promise<number> {
-    return this.send(
-      counter,
-      (program) => program.blockedFor(counter),
-      (reply) => reply.wait(),
-      ...LOOKS,
-    );
+    return this.send(counter, (program) => program.blockedFor(counter), readWait, ...LOOKS);
   }
 
   /** @internal Runs an operation of a feature on a counter. If `read` returns `undefined`, it is sent again. */
@@ -356,6 +341,8 @@ export class RedisStore extends DirectStore implements Store {
 }
 
 const succeeded = (reply: Reply) => reply.operation();
+const readWait = (reply: Reply) => reply.wait();
+const readHistory = (reply: Reply) => reply.history();
 /** The script's reply to a block of a counter that already had a block or offences. */
 const WAS_BLOCKED = 2;
 const blocked = (reply: Reply) => reply.operation(WAS_BLOCKED);
