@@ -67,14 +67,8 @@ function attributesOf(event: UnnamedEvent): Attributes {
 /** Maximum number of limits to measure. */
 const MOST_LIMITS = 100;
 
-/** The measured state of an adaptive limit. */
-export interface AdaptiveReading {
-  readonly quota: number;
-  readonly inFlight?: number | undefined;
-}
-
 /** Reads a counter without charging it. Returns `undefined` if the answer isn't available synchronously. */
-export type LookAtAdaptive = (entry: CheckEntry) => AdaptiveReading | undefined;
+export type LookAtAdaptive = (entry: CheckEntry) => Pick<StoreDecision, 'quota' | 'inFlight'> | undefined;
 
 /** Reports the units that adaptive limits admit, have in flight and reject. */
 export class AdaptiveMetrics {
@@ -112,7 +106,11 @@ export class AdaptiveMetrics {
   }
 
   /** Creates a gauge of each limit. Returns a function that ends it. */
-  private observe(name: string, description: string, valueOf: (reading: AdaptiveReading) => number): () => void {
+  private observe(
+    name: string,
+    description: string,
+    valueOf: (state: Pick<StoreDecision, 'quota' | 'inFlight'>) => number,
+  ): () => void {
     const gauge = this.meter.createObservableGauge(`nestjs_sluice.adaptive.${name}`, {
       description,
       unit: '{request}',

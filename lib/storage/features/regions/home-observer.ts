@@ -129,10 +129,8 @@ function notBesideApp({ limit }: Counter): RateLimitArgumentError {
 }
 
 /** Only regions need a record of the home. */
-const NO_RECORD = {
-  read: () => Promise.reject(new Error('nobody calls the home from here')),
-  note: () => Promise.reject(new Error('nobody calls the home from here')),
-} as unknown as HomeRecord;
+const nobody = () => Promise.reject(new Error('nobody calls the home from here'));
+const NO_RECORD = { read: nobody, note: nobody } as unknown as HomeRecord;
 
 /** Reads limits of scope 'world' at their home. */
 export function homeObserver(place: HomeServer) {
