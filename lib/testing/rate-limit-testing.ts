@@ -14,7 +14,7 @@ import { loadQueues } from '../app/waiting/wait-queues.js';
 import type { Check, CheckAnswer, Store, StoreDecision } from '../storage/stores/store.js';
 import { DecisionStream } from '../storage/telemetry/decision-stream.js';
 import type { WindowCount } from '../engine/algorithms/algorithm.js';
-import { uncountedDecision } from '../storage/stores/layers/local-decisions.js';
+import { openDecision } from '../storage/stores/store-decision.js';
 import { DirectStore, report } from '../storage/stores/decide.js';
 import type { CheckEntry } from '../engine/limits/counter.js';
 
@@ -45,7 +45,7 @@ class OpenStore extends DirectStore implements Store {
   }
 
   private allow(entry: CheckEntry): StoreDecision {
-    const decision: StoreDecision = { ...uncountedDecision(entry), source: 'memory' };
+    const decision: StoreDecision = openDecision(entry.limit);
     // Each admitted request gets a lease, as in production.
     if (entry.limit.algorithm.leases !== undefined) decision.ticket = ++this.leases;
     return decision;

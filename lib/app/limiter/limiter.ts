@@ -1,5 +1,4 @@
 import type { WindowCount } from '../../engine/algorithms/algorithm.js';
-import { algorithms } from '../../engine/algorithms/index.js';
 import type { Duration } from '../../engine/options/values.js';
 import { MOST_UNITS } from '../../engine/algorithms/scale.js';
 import { RateLimitArgumentError } from '../../engine/errors/errors.js';
@@ -15,6 +14,7 @@ import {
   usageOf,
   type UsageRange,
 } from '../../storage/features/usage/reading.js';
+import { noHistory } from '../../storage/stores/store-decision.js';
 import { holdingsOf } from '../../storage/features/regions/limit-regions.js';
 import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
 import { type Counter, withStarts } from '../../engine/limits/counter.js';
@@ -226,11 +226,7 @@ export class Limiter {
   async history(key: string, windows?: number, options?: WithinOptions): Promise<WindowCount[]> {
     const counter = ownCounter(this, key, options, true);
     if (windows !== undefined) assertHistory(windows);
-    if (counter.limit.algorithm.history === undefined) {
-      throw new RateLimitArgumentError(messages.noHistory(this.name, algorithms.withAny('history')), {
-        code: 'SLUICE_UNSUPPORTED_CALL',
-      });
-    }
+    if (counter.limit.algorithm.history === undefined) throw noHistory(this);
     const all = await this.store.history(counter);
     return all.slice(0, windows);
   }

@@ -1,6 +1,7 @@
 import type { FeaturedLimit, FeatureOfOptions, FirstUse, LimitFeature } from '../../engine/limits/limit-feature.js';
 import type { Connection } from '../redis/connection.js';
 import type { InstanceChannel } from '../redis/instance-channel.js';
+import type { CircuitReport } from '../stores/layers/circuit.js';
 import type { LocalDecisions } from '../stores/layers/local-decisions.js';
 import type { OuterLayer, StoreLayer } from '../stores/layers/store-layer.js';
 import type { RedisStore } from '../stores/redis/redis.store.js';
@@ -12,20 +13,14 @@ import type { Awaitable } from '../../engine/util/awaitable.js';
 import type { ExecutionContext } from '@nestjs/common';
 import type { LimitKey } from '../../engine/limits/identity.js';
 import type { Algorithm } from '../../engine/algorithms/algorithm.js';
-import type { AlgorithmOptions } from '../../engine/algorithms/index.js';
 import type { OptionRows } from '../../engine/options/option-row.js';
 
-/** The Redis server that counts for several regions. */
-export interface HomePlace {
+/** The Redis server that counts for several regions, as a region reaches it. */
+export interface HomePlace extends Pick<HomeServer, 'connection' | 'ownsClient'> {
   /** The name of this region. */
   readonly region: string;
-  readonly connection: Connection;
-  /** True if closing the store closes the connection. */
-  readonly ownsClient: boolean;
   /** Called when the server starts to fail, and when it has recovered. */
-  readonly report: (
-    news: { readonly state: 'failing'; readonly error: Error } | { readonly state: 'recovered' },
-  ) => void;
+  readonly report: (news: CircuitReport) => void;
 }
 
 /** The surroundings of a feature's layer if counters are on Redis. */
@@ -115,18 +110,6 @@ export interface KnownOptions {
   readonly isCommon: (option: string) => boolean;
   /** The options of an algorithm's limits. */
   readonly optionsOf: (algorithm: Algorithm) => OptionRows;
-}
-
-/** Reads a second version of a limit, which is counted in addition: `CompiledLimit.candidate`. */
-export interface SecondVersion<Definition = never, Patch = never> {
-  /** The name of the option. */
-  readonly option: string;
-  /** All options of its algorithm; `undefined` without a second version. Throws `RateLimitConfigError`. */
-  read(definition: Definition, location: string, known: KnownOptions): AlgorithmOptions | undefined;
-  /** The same options, for a definition that was read before. */
-  optionsOf(definition: Definition): AlgorithmOptions | undefined;
-  /** The second version in a definition after a patch: the one in the patch, applied to the changed limit, or the previous one. */
-  patched(definition: Definition, patch: Patch): object;
 }
 
 /** The current share of one tenant. */

@@ -5,7 +5,6 @@ import type { FeatureOptions } from './index.js';
 import { borrowingOptions } from './borrowing/terms.js';
 import { checkPrefetch, prefetchOptions } from './prefetch/terms.js';
 import { reserveOptions } from './priorities/priorities.js';
-import type { SecondVersion } from './feature.js';
 import { checkWorld } from './regions/terms.js';
 import { shareOptions } from './shares/options.js';
 import { checkShare } from './shares/tenant-weights.js';
@@ -40,7 +39,4 @@ export function checkFeatures(options: object, limit: CompiledLimit | undefined,
   for (const check of checks) check(options, limit, location);
 }
 
-const secondVersions: readonly SecondVersion[] = [candidateVersion];
-
-/** Reads the second version of a limit from its options; `undefined` if no feature has one. */
-export const secondVersion: SecondVersion | undefined = secondVersions[0];
+export { candidateVersion as secondVersion };

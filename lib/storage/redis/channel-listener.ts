@@ -1,5 +1,5 @@
 import { reasonOf } from '../../engine/errors/reasons.js';
-import { CONNECT_TIMEOUT_MS, DISCONNECT_TIMEOUT_MS, isCluster, ignoreConnectionErrors } from './client.js';
+import { CONNECT_TIMEOUT_MS, DISCONNECT_TIMEOUT_MS, isCluster, ignoreConnectionErrors, mastersOf } from './client.js';
 import type { Connection, Server } from './connection.js';
 import { isErrorReply } from './errors.js';
 import { endSentinels } from './sentinels.js';
@@ -112,17 +112,13 @@ export class ChannelListener {
   }
 
   private node(): Server | undefined {
-    const nodes = this.masters();
+    const nodes = mastersOf(this.client);
     return nodes[Math.floor(Math.random() * nodes.length)];
-  }
-
-  private masters(): readonly Server[] {
-    return isCluster(this.client) ? this.client.nodes('master') : [this.client];
   }
 
   /** Returns true if a node of a Cluster is no longer a master, and there are others. */
   private isReplaced({ options: { host, port } }: Server): boolean {
-    const masters = this.masters();
+    const masters = mastersOf(this.client);
     return masters.length > 0 && !masters.some(({ options }) => options.host === host && options.port === port);
   }
 }

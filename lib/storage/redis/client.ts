@@ -5,7 +5,7 @@ import { messages } from '../../engine/errors/messages/general.js';
 import { reasonOf, withoutSecretsIn } from '../../engine/errors/reasons.js';
 import { redisMessages } from '../../engine/errors/messages/redis.js';
 import { forgetError, rememberError, whyNotReady } from './errors.js';
-import type { Connection, ServerCluster } from './connection.js';
+import type { Connection, Server, ServerCluster } from './connection.js';
 import { handleFloatingCommands } from './floating-commands.js';
 import { type ClusterConnection, isClusterConnection, isIoredis, isNodeRedis, refusalOf } from './given-connection.js';
 import { NodeRedisAdapter } from './node-redis/adapter.js';
@@ -42,12 +42,13 @@ export const DISCONNECT_TIMEOUT_MS = 100;
 
 /**
  * Makes commands fail immediately while a server is down. They don't wait for a connection and are never sent again: a check that was
- * already counted would count twice.
+ * already counted would count twice. `connect` opens the connection.
  */
 const FAIL_FAST = {
   enableOfflineQueue: false,
   autoResendUnfulfilledCommands: false,
   maxRetriesPerRequest: 0,
+  lazyConnect: true,
 } as const;
 
 const FAIL_FAST_CLUSTER = {
@@ -55,6 +56,7 @@ const FAIL_FAST_CLUSTER = {
   retryDelayOnFailover: 0,
   retryDelayOnClusterDown: 0,
   scaleReads: 'master',
+  lazyConnect: true,
 } as const;
 
 /** Returns true if a master was demoted to a replica at the same address: a new connection finds the new master. */
@@ -77,6 +79,11 @@ export function isCluster(client: RedisClient): client is Cluster;
 export function isCluster(client: Connection): client is ServerCluster;
 export function isCluster(client: { readonly isCluster: boolean }): boolean {
   return client.isCluster;
+}
+
+/** The connections to all servers that accept writes. */
+export function mastersOf(client: Connection): readonly Server[] {
+  return isCluster(client) ? client.nodes('master') : [client];
 }
 
 /** Returns true for a client that the app has not opened: ioredis opens a connection on its own, node-redis doesn't. */
@@ -136,16 +143,14 @@ function make(
       clusterRetryStrategy: backOff,
       ...options,
       ...FAIL_FAST_CLUSTER,
-      lazyConnect: true,
       redisOptions: nodeOptions,
     });
   }
   const options = { ...limits, reconnectOnError: isDemoted, retryStrategy: backOff };
-  const always = { ...FAIL_FAST, lazyConnect: true };
   const client =
     typeof redis === 'string'
-      ? new Redis(redis, { ...options, ...always })
-      : new Redis({ ...options, ...(redis.sentinels ? HEARS_OF_FAILOVERS : {}), ...redis, ...always });
+      ? new Redis(redis, { ...options, ...FAIL_FAST })
+      : new Redis({ ...options, ...(redis.sentinels ? HEARS_OF_FAILOVERS : {}), ...redis, ...FAIL_FAST });
   limitSilence(client, longestSilenceMs);
   return client;
 }
@@ -174,7 +179,6 @@ function copyOf(connection: Connection, timeoutMs: number): Connection {
     const options = {
       clusterRetryStrategy: backOff,
       ...FAIL_FAST_CLUSTER,
-      lazyConnect: true,
       redisOptions: {
         socketTimeout: longestSilenceMs,
         ...redisOptions,
@@ -193,7 +197,6 @@ function copyOf(connection: Connection, timeoutMs: number): Connection {
     reconnectOnError: isDemoted,
     retryStrategy: backOff,
     ...FAIL_FAST,
-    lazyConnect: true,
   });
   withCredentialsOf(options, copy.options);
   limitSilence(copy, longestSilenceMs);

@@ -7,17 +7,15 @@ import { messages } from '../../engine/errors/messages/general.js';
  */
 export function withDeadline<T>(promise: Promise<T>, leftMs: number, timeoutMs = leftMs): Promise<T> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(
-      () =>
-        setImmediate(() =>
-          reject(
-            new RateLimitStoreError(messages.storeTimeout(Math.round(timeoutMs)), { code: 'SLUICE_STORE_TIMEOUT' }),
-          ),
-        ),
-      Math.max(0, leftMs),
-    );
+    const expire = () => reject(storeTimeout(Math.round(timeoutMs)));
+    const timer = setTimeout(() => setImmediate(expire), Math.max(0, leftMs));
     promise.then(resolve, reject).finally(() => clearTimeout(timer));
   });
+}
+
+/** The error of a call that was not answered in time. */
+export function storeTimeout(timeoutMs: number): RateLimitStoreError {
+  return new RateLimitStoreError(messages.storeTimeout(timeoutMs), { code: 'SLUICE_STORE_TIMEOUT' });
 }
 
 /** A call that must end within its time. */

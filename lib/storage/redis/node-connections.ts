@@ -6,17 +6,12 @@ import { isErrorReply, messageOf } from './errors.js';
 /** The start of a node's reply about a slot that is moving to another node, or that no node serves. */
 const MOVING = /^(?:ASK |TRYAGAIN |CLUSTERDOWN Hash slot)/;
 
-/** A node's reply about a slot, and when it came, on the process's clock. */
-interface Saying {
-  readonly reason: string;
-  readonly at: number;
-}
-
 /**
  * The slots of a Cluster that are moving. They explain why calls on their keys may be slow or fail while the node answers others.
  */
 class MovingSlots {
-  private readonly sayings = new Map<number, Saying>();
+  /** The last reply of a node about each slot, and when it came, on the process's clock. */
+  private readonly sayings = new Map<number, { readonly reason: string; readonly at: number }>();
 
   /** Records an error reply if it reports a moving slot. Returns true if it does. */
   note(slot: number, message: string): boolean {

@@ -3,8 +3,8 @@ import { createHash } from 'node:crypto';
 import { logger } from '../../engine/errors/logger.js';
 import { redisMessages } from '../../engine/errors/messages/redis.js';
 import { reasonOf } from '../../engine/errors/reasons.js';
-import { isCluster } from './client.js';
-import type { Connection, Server, ServerCluster } from './connection.js';
+import { isCluster, mastersOf } from './client.js';
+import type { Connection, Server } from './connection.js';
 import { NodeConnections, type SlotCall } from './node-connections.js';
 
 /** After a server forgot the script, at most this many runs are sent with the script before its hash is tried again. */
@@ -141,24 +141,12 @@ export class Script {
    * it isn't run after its deadline, since the caller has given up.
    */
   run(keys: readonly string[], args: readonly string[], timeoutMs: number, node?: string): Promise<unknown> {
-    const { nodes } = this;
-    const at = (node === undefined ? undefined : nodes?.toWrite(node)) ?? this.client;
+    const at = (node === undefined ? undefined : this.nodes?.toWrite(node)) ?? this.client;
     const run = this.begin(keys, args, timeoutMs);
-    return this.send(at, run).catch(async (error: unknown) => {
-      let failure = error;
-      try {
-        return await this.sendAgain(error, at, run);
-      } catch (next) {
-        failure = next;
-      }
-      if (node === undefined || nodes?.isForClient(failure) !== true || performance.now() > run.deadline) {
-        throw (await nodes?.whyRedirected(failure)) ?? failure;
-      }
+    return this.send(at, run).catch((error: unknown) => {
+      const send = (server: Server) => this.send(server, run);
       const sendByClient = () => this.run(keys, args, run.deadline - performance.now());
-      return nodes.follow(
-        failure,
-        this.slotCall(run, (server) => this.send(server, run), sendByClient),
-      );
+      return this.recover(error, at, run, send, node === undefined ? undefined : sendByClient);
     });
   }
 
@@ -188,34 +176,19 @@ export class Script {
       onServer(node);
       return this.send(node, run);
     };
-    let failure: unknown;
-    try {
-      return await send(server);
-    } catch (error) {
-      failure = error;
-    }
-    try {
-      return await this.sendAgain(failure, server, run);
-    } catch (next) {
-      failure = next;
-    }
-    if (performance.now() > run.deadline || this.nodes?.isForClient(failure) !== true) throw failure;
-    // The client's choice of the node is unknown.
-    return this.nodes.follow(
-      failure,
-      this.slotCall(run, send, () => Promise.reject(failure)),
+    return send(server).catch((error: unknown) =>
+      // The client's choice of the node is unknown.
+      this.recover(error, server, run, send, (failure) => Promise.reject(failure)),
     );
   }
 
   /**
-   * Loads the script into one node of a Cluster, or into every master. Loaded scripts are not evicted, unlike those cached by EVAL. A
+   * Loads the script into every master. Loaded scripts are not evicted, unlike those cached by EVAL. A
    * server may reject that as long as it runs scripts that are sent along.
    */
-  async load(name?: string): Promise<void> {
-    const node = name === undefined ? undefined : this.nodes?.of(name);
-    const servers = node === undefined ? this.servers() : [node];
+  async load(): Promise<void> {
     await Promise.all(
-      servers.map(async (server) => {
+      mastersOf(this.client).map(async (server) => {
         const refusal = await this.loadInto(server);
         if (refusal === undefined) return;
         await server.eval('return 1', 0).catch((error: unknown) => {
@@ -250,6 +223,37 @@ export class Script {
     return at.eval(text.source, keys.length, ...keys, ...args).then((reply) => {
       this.wayOf(at).givenAt = ++this.given;
       return reply;
+    });
+  }
+
+  /**
+   * Handles the error of a run that was sent to `at`: loads the script there if it lacks it, and follows the slot of the keys to another
+   * node. Without `sendByClient`, the client has already followed it.
+   */
+  private async recover(
+    error: unknown,
+    at: Connection,
+    run: Run,
+    send: SlotCall['send'],
+    sendByClient: ((failure: unknown) => Promise<unknown>) | undefined,
+  ): Promise<unknown> {
+    let failure: unknown;
+    try {
+      return await this.sendAgain(error, at, run);
+    } catch (next) {
+      failure = next;
+    }
+    const { keys, deadline } = run;
+    const { nodes } = this;
+    if (sendByClient === undefined || nodes?.isForClient(failure) !== true || performance.now() > deadline) {
+      throw (await nodes?.whyRedirected(failure)) ?? failure;
+    }
+    return nodes.follow(failure, {
+      keys,
+      deadline,
+      send,
+      sendByClient: () => sendByClient(failure),
+      mend: (next, server) => this.mend(next, server, run),
     });
   }
 
@@ -302,17 +306,12 @@ export class Script {
     return true;
   }
 
-  private slotCall(run: Run, send: SlotCall['send'], sendByClient: SlotCall['sendByClient']): SlotCall {
-    const { keys, deadline } = run;
-    return { keys, deadline, send, sendByClient, mend: (error, server) => this.mend(error, server, run) };
-  }
-
   /** Loads the script into a server, or into all masters of a Cluster. Resolves to the error if a server doesn't load scripts. */
   private async loadInto(at: Connection): Promise<Error | undefined> {
     const way = this.wayOf(at);
     const { source } = await this.loaded();
     try {
-      way.loading ??= (isCluster(at) ? this.loadIntoAll(at) : at.script('LOAD', source))
+      way.loading ??= (isCluster(at) ? this.loadIntoAll(mastersOf(at)) : at.script('LOAD', source))
         .then(() => void (way.givenAt = ++this.given))
         .finally(() => (way.loading = undefined));
       await way.loading;
@@ -324,8 +323,8 @@ export class Script {
     }
   }
 
-  private async loadIntoAll(cluster: ServerCluster): Promise<void> {
-    const refusals = await Promise.all(cluster.nodes('master').map((server) => this.loadInto(server)));
+  private async loadIntoAll(servers: readonly Server[]): Promise<void> {
+    const refusals = await Promise.all(servers.map((server) => this.loadInto(server)));
     const refusal = refusals.find((each) => each !== undefined);
     if (refusal !== undefined) throw refusal;
   }
@@ -334,9 +333,5 @@ export class Script {
     let way = this.ways.get(at);
     if (way === undefined) this.ways.set(at, (way = new ScriptWay()));
     return way;
-  }
-
-  private servers(): readonly Server[] {
-    return isCluster(this.client) ? this.client.nodes('master') : [this.client];
   }
 }

@@ -1,7 +1,8 @@
 import { isRefusal } from '../../engine/limits/decision.js';
 import type { CheckEntry } from '../../engine/limits/counter.js';
 import { withDeadline } from '../redis/deadline.js';
-import { takenOf } from './store-decision.js';
+import { chargesOf, takenOf } from './store-decision.js';
+import type { Layer } from './layers/store-layer.js';
 import type { Check, StoreDecision } from './store.js';
 
 /** Entries of a check that are charged in one step: all of them or none. */
@@ -19,7 +20,7 @@ export interface Part {
 }
 
 /** The time by which the whole check must be done, in milliseconds of the process's clock, and its total time for error messages. */
-export interface Deadline {
+interface Deadline {
   readonly at: number;
   readonly timeoutMs: number;
 }
@@ -73,6 +74,19 @@ export async function allOrNothing(
   const all = new Map<CheckEntry, StoreDecision>();
   for (const part of parts) part.entries.forEach((entry, index) => all.set(entry, answers.get(part)![index]!));
   return entries.map((entry) => all.get(entry)!);
+}
+
+/** The part of a check that a store decides, in the same way as the whole check. Its charge can be refunded. */
+export function partOf(
+  store: Pick<Layer, 'decided' | 'refund'>,
+  entries: readonly CheckEntry[],
+  { refundable = false, hold = false, waits = false }: Pick<Check, 'refundable' | 'hold' | 'waits'>,
+): Part {
+  return {
+    entries,
+    ask: (peek, most) => store.decided({ ...takeOf(entries, most), peek, refundable, hold, waits }),
+    giveBack: (charged) => store.refund(chargesOf(entries, charged)),
+  };
 }
 
 /** The entries of a check that takes as many units as fit, at most these. */

@@ -5,9 +5,19 @@ import {
   hide,
   toCheckResult,
 } from '../../engine/limits/decision.js';
+import { algorithms } from '../../engine/algorithms/index.js';
+import { RateLimitArgumentError } from '../../engine/errors/errors.js';
+import { messages } from '../../engine/errors/messages/general.js';
 import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
 import type { CheckEntry } from '../../engine/limits/counter.js';
 import type { Check, HeldLease, Refund, StoreDecision } from './store.js';
+
+/** The error of a call for the history of a limit whose algorithm keeps none. */
+export function noHistory({ name }: { readonly name: string }): RateLimitArgumentError {
+  return new RateLimitArgumentError(messages.noHistory(name, algorithms.withAny('history')), {
+    code: 'SLUICE_UNSUPPORTED_CALL',
+  });
+}
 
 /** The charge of a decision for an entry: everything that is needed to refund it, settle it or hold it later. */
 export function chargeOf(
@@ -83,7 +93,7 @@ export function toCallerDecision(answer: StoreDecision, { shadow, hidden }: Comp
   return hidden ? hide(own) : own;
 }
 
-/** The decision about a limit that is switched off. It involves no store. */
+/** The decision that lets a request pass uncounted, such as that about a limit that is switched off. It involves no store. */
 export function openDecision({ name, quota }: CompiledLimit): StoreDecision {
   const waits = { retryAfterMs: 0, resetAfterMs: 0, delayMs: 0 };
   return { allowed: true, limit: name, quota, remaining: quota, ...waits, source: 'memory' };

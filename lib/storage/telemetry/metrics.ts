@@ -37,30 +37,27 @@ export function recordOnSpan(
   // Candidates come after all limits of a check.
   const firstCandidate = entries.findIndex(({ limit }) => limit.isCandidate);
   const result = checkResultOf(firstCandidate < 0 ? decisions : decisions.slice(0, firstCandidate), entries);
-  const { limit, outcome, source, quota, remaining } = events[result.decisions.indexOf(result.tightest)]!;
-  span.setAttributes({
-    [attribute.name]: limit,
-    [attribute.outcome]: outcome,
-    [attribute.source]: source,
-    [attribute.quota]: quota,
-    [attribute.remaining]: remaining,
-  });
+  span.setAttributes(resultOf(events[result.decisions.indexOf(result.tightest)]!));
   for (const event of events) {
     if (event.outcome !== 'allowed') span.addEvent('nestjs_sluice.refused', attributesOf(event));
     if (event.nearLimit) span.addEvent('nestjs_sluice.near_limit', attributesOf(event));
   }
 }
 
-function attributesOf(event: UnnamedEvent): Attributes {
-  const { limit, outcome, source, quota, remaining, cost, retryAfterMs, candidate } = event;
-  const attributes: Attributes = {
+function resultOf({ limit, outcome, source, quota, remaining }: UnnamedEvent): Attributes {
+  return {
     [attribute.name]: limit,
     [attribute.outcome]: outcome,
     [attribute.source]: source,
     [attribute.quota]: quota,
     [attribute.remaining]: remaining,
-    [attribute.cost]: cost,
   };
+}
+
+function attributesOf(event: UnnamedEvent): Attributes {
+  const { outcome, cost, retryAfterMs, candidate } = event;
+  const attributes = resultOf(event);
+  attributes[attribute.cost] = cost;
   if (candidate === true) attributes[attribute.candidate] = true;
   // A request that can never fit has no wait, and exporters do not support infinity.
   if (outcome !== 'allowed' && retryAfterMs < Infinity) attributes[attribute.retryAfter] = retryAfterMs;
@@ -70,40 +67,31 @@ function attributesOf(event: UnnamedEvent): Attributes {
 /** Maximum number of limits to measure. */
 const MOST_LIMITS = 100;
 
-/** The measured state of an adaptive limit. */
-export interface AdaptiveReading {
-  readonly quota: number;
-  readonly inFlight?: number | undefined;
-}
-
 /** Reads a counter without charging it. Returns `undefined` if the answer isn't available synchronously. */
-export type LookAtAdaptive = (entry: CheckEntry) => AdaptiveReading | undefined;
+export type LookAtAdaptive = (entry: CheckEntry) => Pick<StoreDecision, 'quota' | 'inFlight'> | undefined;
 
 /** Reports the units that adaptive limits admit, have in flight and reject. */
 export class AdaptiveMetrics {
   private readonly entries = new Map<string, CheckEntry>();
-  private readonly limits: ObservableGauge;
-  private readonly inFlight: ObservableGauge;
   private readonly shed: Counter;
+  private readonly ends: readonly (() => void)[];
 
   constructor(
-    meter: Meter,
+    private readonly meter: Meter,
     private readonly look: LookAtAdaptive,
   ) {
-    this.limits = meter.createObservableGauge('nestjs_sluice.adaptive.limit', {
-      description: 'Units that an adaptive limit lets in now.',
-      unit: '{request}',
-    });
-    this.inFlight = meter.createObservableGauge('nestjs_sluice.adaptive.in_flight', {
-      description: 'Units in flight, those that wait for the event loop included.',
-      unit: '{request}',
-    });
+    this.ends = [
+      this.observe('limit', 'Units that an adaptive limit lets in now.', ({ quota }) => quota),
+      this.observe(
+        'in_flight',
+        'Units in flight, those that wait for the event loop included.',
+        ({ inFlight = 0 }) => inFlight,
+      ),
+    ];
     this.shed = meter.createCounter('nestjs_sluice.adaptive.shed', {
       description: 'Requests that an adaptive limit refused, by their priority.',
       unit: '{request}',
     });
-    this.limits.addCallback(this.observeLimits);
-    this.inFlight.addCallback(this.observeInFlight);
   }
 
   /** Counts a decision of an adaptive limit. */
@@ -114,23 +102,27 @@ export class AdaptiveMetrics {
   }
 
   close(): void {
-    this.limits.removeCallback(this.observeLimits);
-    this.inFlight.removeCallback(this.observeInFlight);
+    for (const end of this.ends) end();
   }
 
-  private readonly observeLimits = (result: ObservableResult): void => {
-    this.each((name, { quota }) => result.observe(quota, { [attribute.name]: name }));
-  };
-
-  private readonly observeInFlight = (result: ObservableResult): void => {
-    this.each((name, { inFlight = 0 }) => result.observe(inFlight, { [attribute.name]: name }));
-  };
-
-  private each(observe: (name: string, reading: AdaptiveReading) => void): void {
-    for (const [name, entry] of this.entries) {
-      const reading = this.look(entry);
-      if (reading !== undefined) observe(name, reading);
-    }
+  /** Creates a gauge of each limit. Returns a function that ends it. */
+  private observe(
+    name: string,
+    description: string,
+    valueOf: (state: Pick<StoreDecision, 'quota' | 'inFlight'>) => number,
+  ): () => void {
+    const gauge = this.meter.createObservableGauge(`nestjs_sluice.adaptive.${name}`, {
+      description,
+      unit: '{request}',
+    });
+    const callback = (result: ObservableResult) => {
+      for (const [limit, entry] of this.entries) {
+        const reading = this.look(entry);
+        if (reading !== undefined) result.observe(valueOf(reading), { [attribute.name]: limit });
+      }
+    };
+    gauge.addCallback(callback);
+    return () => gauge.removeCallback(callback);
   }
 }
 

@@ -56,7 +56,7 @@ export class ObservedStore extends StoreLayer {
 
   override async close(): Promise<void> {
     await super.close();
-    this.openTelemetry?.close();
+    this.openTelemetry?.metrics?.close();
     this.stream.close();
   }
 

@@ -50,10 +50,6 @@ export class OpenTelemetry {
     const span = active === ROOT_CONTEXT ? undefined : trace.getSpan(active);
     return span?.isRecording() === true ? span : undefined;
   }
-
-  close(): void {
-    this.metrics?.close();
-  }
 }
 
 /** The start of the symbols under which the versions of `@opentelemetry/api` keep what the SDK registers. */

@@ -3,8 +3,8 @@ import { RateLimitArgumentError } from '../../../engine/errors/errors.js';
 import type { Feature } from '../feature.js';
 import type { Algorithm } from '../../../engine/algorithms/algorithm.js';
 import type { AlgorithmOptions } from '../../../engine/algorithms/index.js';
-import type { FeaturedLimit, LimitFeature, MetBy, Versions } from '../../../engine/limits/limit-feature.js';
-import { Bare } from '../../../engine/util/objects.js';
+import type { FeaturedLimit, LimitFeature, MetBy } from '../../../engine/limits/limit-feature.js';
+import { bare } from '../../../engine/util/objects.js';
 import { wrongInput } from '../../../engine/errors/wording.js';
 import type { ExecutionContext } from '@nestjs/common';
 
@@ -44,33 +44,29 @@ const anchorMessages = {
 } as const;
 
 /** The versions of one limit whose windows begin at the anchor of a request. */
-class LimitAnchors extends Bare implements LimitFeature {
-  readonly name = 'anchors';
-  readonly ofOptions = true;
-  /** Used if the anchor is unknown: reads and refunds keep the stored window. */
-  readonly variant: Algorithm;
-  readonly versions: Versions;
-
-  constructor({ name, algorithm, options }: FeaturedLimit) {
-    super();
-    this.variant = algorithm.following as Algorithm;
-    const { timezone = 'UTC' } = options as { readonly timezone?: string };
-    /** Milliseconds since the epoch, or `null` for the calendar's own windows. */
-    const read = ({ anchor }: MetBy): number | null => {
-      if (anchor === null) return null;
-      const at = readAnchor(anchor, timezone);
-      if (at === undefined) throw new RateLimitArgumentError(anchorMessages.wrongAnchor(name, anchor));
-      return at;
-    };
-    this.versions = {
+function limitAnchors({ name, algorithm, options }: FeaturedLimit): LimitFeature {
+  const { timezone = 'UTC' } = options as { readonly timezone?: string };
+  /** Milliseconds since the epoch, or `null` for the calendar's own windows. */
+  const read = ({ anchor }: MetBy): number | null => {
+    if (anchor === null) return null;
+    const at = readAnchor(anchor, timezone);
+    if (at === undefined) throw new RateLimitArgumentError(anchorMessages.wrongAnchor(name, anchor));
+    return at;
+  };
+  return bare<LimitFeature>({
+    name: 'anchors',
+    ofOptions: true,
+    // Used if the anchor is unknown: reads and refunds keep the stored window.
+    variant: algorithm.following as Algorithm,
+    versions: {
       idOf: (by) => (by['anchor'] === undefined ? undefined : String(read(by))),
       make(_, by) {
         const anchor = read(by);
         return { options: (written) => withAnchor(written, anchor), metBy: { anchor } };
       },
       notListed: (location) => anchorMessages.noAnchorHere(location, name),
-    };
-  }
+    },
+  });
 }
 
 /** The options with a fixed anchor, if a function returned one. */
@@ -83,7 +79,7 @@ function withAnchor(options: AlgorithmOptions, anchor: number | null): Algorithm
 /** Lets windows begin at an anchor per request, which a function returns. */
 export const anchors: Feature = {
   terms: (options) => (asksForAnchor(options) ? {} : undefined),
-  ofOptions: (limit) => (asksForAnchor(limit.options) ? new LimitAnchors(limit) : undefined),
+  ofOptions: (limit) => (asksForAnchor(limit.options) ? limitAnchors(limit) : undefined),
   trait(options) {
     if (!asksForAnchor(options)) return undefined;
     return {

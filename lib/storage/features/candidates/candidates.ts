@@ -42,7 +42,8 @@ export class CandidateStore extends OuterLayer {
   override async operate<N extends OperationName>(operation: Operation<N>): Promise<OperationAnswer<N>> {
     const counters: readonly OperationCounter[] = operation.counters;
     const which = DONE_TOO[operation.name];
-    if (which === undefined || !counters.some(hasCandidate)) return super.operate(operation);
+    if (which === undefined || !counters.some(({ limit }) => limit.candidate !== undefined))
+      return super.operate(operation);
     const own = counters.flatMap(
       (counter) => (which === 'always' ? sameOfCandidate(counter) : ofCandidate(counter)) ?? [],
     );
@@ -103,10 +104,6 @@ class AnswerWithCandidates implements CheckAnswer {
     if (decisions.some((each, index) => isRefusal(entries[index]!.limit, each))) return;
     this.store.giveBack(chargeOf(entry, decision));
   }
-}
-
-function hasCandidate({ limit }: Counter): boolean {
-  return limit.candidate !== undefined;
 }
 
 function sameOfCandidate<C extends Counter>(counter: C): C | undefined {

@@ -8,7 +8,7 @@ import { messages } from '../../../engine/errors/messages/general.js';
 import { refuseForeignOptions } from '../../../engine/limits/limit-terms.js';
 import { checkTogether, refuseUnknown } from '../../../engine/options/check-options.js';
 import { isObject } from '../../../engine/options/values.js';
-import type { KnownOptions, SecondVersion } from '../feature.js';
+import type { KnownOptions } from '../feature.js';
 import { listOf } from '../../../engine/errors/wording.js';
 
 type PatchOf<Options> = Options extends { algo: string } ? Partial<Options> : never;
@@ -80,17 +80,19 @@ interface Definition extends CandidateLimitOptions {
   readonly algo: string;
 }
 
-/** Reads the second version of a limit from its `candidate`. */
-export const candidateVersion: SecondVersion<Definition, CandidatePatch> = {
+/** Reads the second version of a limit from its `candidate`: `CompiledLimit.candidate`. */
+export const candidateVersion = {
+  /** The name of the option. */
   option: 'candidate',
 
-  read(definition, location, known) {
+  /** All options of its algorithm; `undefined` without a second version. Throws `RateLimitConfigError`. */
+  read(definition: Definition, location: string, known: KnownOptions): AlgorithmOptions | undefined {
     const { candidate, ...counted } = definition;
     if (candidate === undefined) return undefined;
     const algorithm = algorithms.get(definition.algo);
     // The limit itself is reported as invalid.
     if (algorithm === undefined) return undefined;
-    if (!isObject(candidate) || isEmpty(candidate)) {
+    if (!isObject(candidate) || givenEntries(candidate).length === 0) {
       const names = ['algo', ...Object.keys(algorithm.options)];
       const expected = `an object of at least one of ${names.join(', ')}, such as { rate: 60 }`;
       throw new RateLimitConfigError(messages.wrongOption(location, 'candidate', candidate, expected));
@@ -115,9 +117,12 @@ export const candidateVersion: SecondVersion<Definition, CandidatePatch> = {
     return whole;
   },
 
-  optionsOf: (definition) => definition.candidate && wholeOf(definition, definition.candidate),
+  /** The same options, for a definition that was read before. */
+  optionsOf: (definition: Definition): AlgorithmOptions | undefined =>
+    definition.candidate && wholeOf(definition, definition.candidate),
 
-  patched(definition, patch) {
+  /** The second version in a definition after a patch: the one in the patch, applied to the changed limit, or the previous one. */
+  patched(definition: Definition, patch: CandidatePatch): CandidateLimitOptions {
     const { candidate = definition.candidate && ownOf(definition, definition.candidate) } = patch;
     return { candidate: candidate ?? undefined };
   },
@@ -142,10 +147,6 @@ function ownOf(definition: Definition, candidate: CandidateOptions): CandidateOp
 
 function givenEntries(candidate: object): [string, unknown][] {
   return Object.entries(candidate).filter(([, value]) => value !== undefined);
-}
-
-function isEmpty(candidate: object): boolean {
-  return givenEntries(candidate).length === 0;
 }
 
 /** Throws for options of other algorithms, and for options that a limit and its candidate share. */

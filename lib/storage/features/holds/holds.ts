@@ -70,7 +70,15 @@ export class LimitHolds extends Bare implements LimitFeature, Estimates {
   readonly name = 'holds';
   readonly ofOptions = true;
   readonly estimates = this;
-  readonly script: FeatureInScript = { keys: 1, ends: [HOLDS_END], work: WORK, numbers: () => this.numbers() };
+  readonly script: FeatureInScript = {
+    keys: 1,
+    ends: [HOLDS_END],
+    work: WORK,
+    numbers: () => {
+      const { duration, releases, known, windows } = this.terms;
+      return [duration, releases ? 1 : 0, known, newIdentifier(), windows];
+    },
+  };
 
   constructor(readonly terms: HoldTerms) {
     super();
@@ -152,11 +160,6 @@ export class LimitHolds extends Bare implements LimitFeature, Estimates {
   returnedBy(member: string): ReturnedUnits | undefined {
     const [, units, chargedAt, terms] = member.split(':').map(Number);
     return terms === 2 * this.terms.windows + 1 ? { units: units!, chargedAt: chargedAt! } : undefined;
-  }
-
-  private numbers(): number[] {
-    const { duration, releases, known, windows } = this.terms;
-    return [duration, releases ? 1 : 0, known, newIdentifier(), windows];
   }
 
   /**

@@ -2,9 +2,9 @@ import { DEFAULT_PRIORITY, PRIORITIES, type Priority } from '../../../engine/lim
 import { number, object } from '../../../engine/options/kinds.js';
 import type { OptionRow, OptionRows } from '../../../engine/options/option-row.js';
 import type { Feature } from '../feature.js';
-import type { FeaturedLimit, LimitFeature, Versions } from '../../../engine/limits/limit-feature.js';
+import type { FeaturedLimit, LimitFeature } from '../../../engine/limits/limit-feature.js';
 import { unitsOf, withQuota } from '../../../engine/algorithms/share.js';
-import { Bare } from '../../../engine/util/objects.js';
+import { bare } from '../../../engine/util/objects.js';
 
 /**
  * The shares of a limit's quota that are kept for important requests, per priority. Only requests of that priority, or of a more important
@@ -58,16 +58,10 @@ export function shareKeptFrom(priority: Priority, reserved: ReservedShares): num
 }
 
 /** The parts of one limit's quota that requests may take, by priority. */
-class LimitParts extends Bare implements LimitFeature {
-  readonly name = 'priorities';
-  readonly versions: Versions;
-
-  constructor(
-    { algorithm }: FeaturedLimit,
-    private readonly reserved: ReservedShares,
-  ) {
-    super();
-    this.versions = {
+function limitParts({ algorithm }: FeaturedLimit, reserved: ReservedShares): LimitFeature {
+  return bare<LimitFeature>({
+    name: 'priorities',
+    versions: {
       byPriority: true,
       // The most important requests may use the whole quota.
       ofAll: { priority: PRIORITIES[0] },
@@ -80,16 +74,13 @@ class LimitParts extends Bare implements LimitFeature {
         const own = { ...withQuota(algorithm, parameters, quota - kept), kept };
         return { parameters: own, isPart: true, metBy: { priority }, line: priority };
       },
-    };
-  }
-
-  ofPart(): ReservedShares {
-    return this.reserved;
-  }
+    },
+    ofPart: () => reserved,
+  });
 }
 
 /** Keeps shares of a limit's quota for important requests. */
 export const priorities: Feature<ReservedShares> = {
   terms: ({ reserveFor }: ReservingLimitOptions) => reserveFor && { ...reserveFor },
-  of: (limit, reserved) => new LimitParts(limit, reserved),
+  of: (limit, reserved) => limitParts(limit, reserved),
 };

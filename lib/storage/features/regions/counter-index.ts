@@ -1,7 +1,7 @@
 import { withDeadline } from '../../redis/deadline.js';
 import type { Connection } from '../../redis/connection.js';
 import { Script } from '../../redis/script.js';
-import { asStoreError, serverOf } from '../../redis/errors.js';
+import { asStoreError, pairsOf, serverOf } from '../../redis/errors.js';
 import type { Counter } from '../../../engine/limits/counter.js';
 import { LACKS_A_RIGHT, reasonOf } from '../../../engine/errors/reasons.js';
 import { moduleLogger, OnceLogger } from '../../../engine/errors/logger.js';
@@ -65,11 +65,8 @@ export class CounterIndex {
 
   /** Counters that nobody has maintained for `ageMs`, a limited number at a time, the longest abandoned first. */
   async left(ageMs: number, most: number): Promise<LeftCounter[]> {
-    const reply = (await this.run('left', ageMs, most)) as unknown[];
-    return Array.from({ length: reply.length / 2 }, (_, index) => ({
-      address: String(reply[2 * index]),
-      since: String(reply[2 * index + 1]),
-    }));
+    const reply = await this.run('left', ageMs, most);
+    return pairsOf(reply).map(([address, since]) => ({ address, since }));
   }
 
   /** Returns true if the region may hold units of a counter. */

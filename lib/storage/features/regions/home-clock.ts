@@ -1,5 +1,3 @@
-import type { HomeTime } from './limit-regions.js';
-
 /** The maximum drift between the clocks of two servers, which is also the share by which the estimate is late. */
 const DRIFT = 0.0005;
 
@@ -7,7 +5,7 @@ const DRIFT = 0.0005;
  * The time of the home, based on this process's monotonic clock. The last time that the home reported is valid even if the home's clock is
  * set back afterwards: its counters then count for longer by that much.
  */
-export class HomeClock implements HomeTime {
+export class HomeClock {
   /** The time that the home reported, in microseconds; and when it was requested and answered, in milliseconds of the process's clock. */
   private said = 0;
   private askedAt = 0;
@@ -38,6 +36,7 @@ export class HomeClock implements HomeTime {
     this.askedAtDate = Date.now() - (this.answeredAt - askedAt);
   }
 
+  /** The latest possible time at the home when a call sent now is decided, in microseconds; 0 if unknown. */
   latest(): number {
     if (this.said === 0) return 0;
     // The monotonic clock stops while a machine sleeps, and the system clock may be set back.
@@ -45,6 +44,7 @@ export class HomeClock implements HomeTime {
     return Math.ceil(this.said + 1000 * (sinceMs * (1 + DRIFT) + this.patienceMs));
   }
 
+  /** The best guess of the home's time, in microseconds; 0 if unknown. */
   now(): number {
     if (this.said === 0) return 0;
     return Math.floor(this.said + 1000 * (performance.now() - this.answeredAt));
@@ -57,35 +57,33 @@ const LEAST_MS = 150;
 /** The weight of the newest latency. */
 const NEWEST = 0.2;
 
+interface Wait {
+  readonly since: number;
+}
+
 /** Tracks the latency of a server, and detects calls that take too long. */
 export class Waits {
-  private readonly open = new Set<{ readonly since: number }>();
-  private latencyMs = 0;
-
+  private readonly open = new Set<Wait>();
   /** The usual latency of a call, in milliseconds; 0 before the first answer. */
-  get usualMs(): number {
-    return this.latencyMs;
-  }
+  usualMs = 0;
 
   /** True if a pending call has taken much longer than usual. */
   get areSuspicious(): boolean {
-    if (this.open.size === 0) return false;
     // Sets keep the order in which calls began.
-    const { value } = this.open.values().next() as IteratorYieldResult<{ readonly since: number }>;
-    return performance.now() - value.since > Math.max(LEAST_MS, TIMES * this.latencyMs);
+    const [oldest] = this.open;
+    return oldest !== undefined && performance.now() - oldest.since > Math.max(LEAST_MS, TIMES * this.usualMs);
   }
 
-  begin(since: number): object {
+  begin(since: number): Wait {
     const wait = { since };
     this.open.add(wait);
     return wait;
   }
 
-  end(wait: object, isAnswered: boolean): void {
-    const { since } = wait as { readonly since: number };
-    this.open.delete(wait as { readonly since: number });
+  end(wait: Wait, isAnswered: boolean): void {
+    this.open.delete(wait);
     if (!isAnswered) return;
-    const took = performance.now() - since;
-    this.latencyMs = this.latencyMs === 0 ? took : this.latencyMs + NEWEST * (took - this.latencyMs);
+    const took = performance.now() - wait.since;
+    this.usualMs = this.usualMs === 0 ? took : this.usualMs + NEWEST * (took - this.usualMs);
   }
 }

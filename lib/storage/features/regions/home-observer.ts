@@ -4,19 +4,18 @@ import type { CompiledLimit } from '../../../engine/limits/compiled-limit.js';
 import type { CheckEntry, Counter } from '../../../engine/limits/counter.js';
 import type { InstanceChannel } from '../../redis/instance-channel.js';
 import { answerWith } from '../../stores/decide.js';
-import { type Layer, StoreLayer } from '../../stores/layers/store-layer.js';
-import { measuredName, type Operation, type OperationAnswer, type OperationName } from '../../stores/operation.js';
+import type { Operation, OperationName } from '../../stores/operation.js';
 import { regionKeys, regionsIn } from '../../stores/redis/keys.js';
 import type { Check, CheckAnswer, Store, StoreDecision } from '../../stores/store.js';
 import type { HomeServer } from '../feature.js';
-import { AT_HOME, ChangesAtHome } from './changes-at-home.js';
 import { Home, homeStoreOn } from './home.js';
 import type { HomeRecord } from './home-record.js';
-import { counterAtHome, HOLDINGS, isOfWorld, limitRegionsOf } from './limit-regions.js';
+import { counterAtHome, isOfWorld } from './limit-regions.js';
 import { withDeadline } from '../../redis/deadline.js';
 import type { Connection } from '../../redis/connection.js';
 import { asStoreError, pairsOf, serverOf } from '../../redis/errors.js';
 import { horizonOf } from './terms.js';
+import { WorldLayer } from './world-layer.js';
 
 /** The record that a home keeps of the loss of its charges, in microseconds of its clock. `lua/features/regions.lua` writes it. */
 interface HomeDoubt {
@@ -72,31 +71,14 @@ function doubtMs({ algorithm, parameters }: CompiledLimit, { now, lost, since, i
  * Reads and changes limits of scope 'world' at their home, for a program that doesn't belong to a region. It makes no exchanges and calls
  * for no region, so that it takes no units and doesn't count as a running region.
  */
-class HomeObserver extends StoreLayer {
-  private readonly changes: ChangesAtHome;
-
+class HomeObserver extends WorldLayer {
   constructor(
     inner: Store,
-    private readonly home: Home,
-    private readonly channel: InstanceChannel,
+    home: Home,
+    channel: InstanceChannel,
     private readonly doubt: () => Promise<HomeDoubt>,
   ) {
-    super(inner);
-    this.changes = new ChangesAtHome(home, channel);
-  }
-
-  override async open(): Promise<void> {
-    await Promise.all([super.open(), this.home.open()]);
-  }
-
-  override async close(): Promise<void> {
-    this.channel.close();
-    await super.close();
-    await this.home.store.close();
-  }
-
-  override decideOne(limit: CompiledLimit, identity: string, cost: number): StoreDecision | undefined {
-    return limitRegionsOf(limit) === undefined ? this.inner.decideOne(limit, identity, cost) : undefined;
+    super(inner, home, channel);
   }
 
   override decide(check: Check, answer: CheckAnswer): void {
@@ -104,38 +86,23 @@ class HomeObserver extends StoreLayer {
     else this.inner.decide(check, answer);
   }
 
-  override async operate<N extends OperationName>(operation: Operation<N>): Promise<OperationAnswer<N>> {
-    const all = operation.counters as readonly Counter[];
-    const ofWorld = all.filter(isOfWorld);
-    if (ofWorld.length === 0) return super.operate(operation);
-    if (measuredName(operation as Operation) === HOLDINGS) return this.home.holdings(counterAtHome(ofWorld[0]!));
-    const atHome = AT_HOME[operation.name];
-    if (atHome === undefined)
-      throw new RateLimitArgumentError(cliMessages.notBesideApp(ofWorld[0]!.limit.name), {
-        code: 'SLUICE_UNSUPPORTED_CALL',
-      });
-    const others = all.filter((counter) => !isOfWorld(counter));
-    if (others.length > 0) await super.operate({ ...operation, counters: others });
-    return this.changes.make(operation, ofWorld, atHome.ahead);
+  protected override operateInRegion<N extends OperationName>(
+    _operation: Operation<N>,
+    ofWorld: readonly Counter[],
+  ): Promise<never> {
+    return Promise.reject(notBesideApp(ofWorld[0]!));
   }
 
   /** Reads the units left at the home. Units that regions hold are charged there. */
   private async look({ entries, ...check }: Check): Promise<StoreDecision[]> {
     const world = entries.find(isOfWorld)!;
-    if (check.peek !== true)
-      throw new RateLimitArgumentError(cliMessages.notBesideApp(world.limit.name), { code: 'SLUICE_UNSUPPORTED_CALL' });
-    const ask = (store: Layer, some: readonly CheckEntry[]) =>
-      some.length === 0 ? [] : store.decided({ ...check, entries: some });
+    if (check.peek !== true) throw notBesideApp(world);
+    const atHome = entries.filter(isOfWorld).map((entry) => ({ ...entry, ...counterAtHome(entry) }));
+    const elsewhere = entries.filter((entry) => !isOfWorld(entry));
     const [doubt, ofWorld, others] = await Promise.all([
       this.doubt(),
-      ask(
-        this.home.layer,
-        entries.filter(isOfWorld).map((entry) => ({ ...entry, ...counterAtHome(entry) })),
-      ),
-      ask(
-        this.inner,
-        entries.filter((entry) => !isOfWorld(entry)),
-      ),
+      this.home.layer.decided({ ...check, entries: atHome }),
+      elsewhere.length === 0 ? [] : this.inner.decided({ ...check, entries: elsewhere }),
     ]);
     const [nextOfWorld, nextOther] = [ofWorld.values(), others.values()];
     return entries.map((entry) =>
@@ -157,11 +124,13 @@ function inDoubt(decision: StoreDecision, entry: CheckEntry, doubt: HomeDoubt): 
   };
 }
 
+function notBesideApp({ limit }: Counter): RateLimitArgumentError {
+  return new RateLimitArgumentError(cliMessages.notBesideApp(limit.name), { code: 'SLUICE_UNSUPPORTED_CALL' });
+}
+
 /** Only regions need a record of the home. */
-const NO_RECORD = {
-  read: () => Promise.reject(new Error('nobody calls the home from here')),
-  note: () => Promise.reject(new Error('nobody calls the home from here')),
-} as unknown as HomeRecord;
+const nobody = () => Promise.reject(new Error('nobody calls the home from here'));
+const NO_RECORD = { read: nobody, note: nobody } as unknown as HomeRecord;
 
 /** Reads limits of scope 'world' at their home. */
 export function homeObserver(place: HomeServer) {

@@ -3,6 +3,7 @@ import { RateLimitStoreError } from '../../../engine/errors/errors.js';
 import type { Counter } from '../../../engine/limits/counter.js';
 import type { RegionHolding } from '../../../engine/limits/key-reports.js';
 import { regionKeys, regionsIn } from '../../stores/redis/keys.js';
+import type { CircuitReport } from '../../stores/layers/circuit.js';
 import { type Layer, layerOf } from '../../stores/layers/store-layer.js';
 import { RedisStore } from '../../stores/redis/redis.store.js';
 import type { Reply } from '../../stores/redis/reply.js';
@@ -17,49 +18,24 @@ import type { HomeServer } from '../feature.js';
 /** The name of the script. */
 export const FRAGMENT = 'regions';
 
-/** The units of a counter that a region requests from the home: `lua/features/regions.lua` has the numbers. */
-export interface Wish {
-  /** The number of the exchange. */
-  readonly id: number;
-  /** The history of the region's server when the exchange began. */
-  readonly origin: number;
-  readonly want: number;
-  /** The units that checks are waiting for, and the number that the largest of them lacks. */
-  readonly least: number;
-  readonly need: number;
-  /** Units that were used beyond the granted ones. */
-  readonly charge: number;
-  readonly window: number;
-  readonly granted: number;
-  /** Units that the region holds. */
-  readonly held: number;
-  /** Units to return, each followed by the time of its charge. */
-  readonly returns: readonly number[];
-}
+/**
+ * The units of a counter that a region requests from the home: what its script replied to `ask`, which goes to the home as it is. It begins
+ * with the number of the exchange, and the history of the region's server when it began. `lua/features/regions.lua` documents all numbers.
+ */
+export type Wish = readonly [id: number, origin: number, ...others: number[]];
 
 /** The home's answer. Times are in microseconds of its own clock. */
 export interface Grant {
-  /** 1 if the exchange is older than the last one, 2 if the counter is blocked. */
-  readonly outcome: number;
-  readonly home: KnownHome;
-  readonly now: number;
   readonly units: number;
   readonly chargedAt: number;
-  readonly left: number;
-  /** Microseconds for which nothing is granted; -1 for always. */
-  readonly wait: number;
-  readonly resetAfter: number;
   readonly window: number;
-  readonly granted: number;
-  readonly last: number;
+  /** All numbers of the answer that the region's script gets. */
+  readonly numbers: readonly number[];
 }
 
 const GRANT = [0, 0, 0, 0, 0, 0, 0, 0, -1, 0, 0, 0, 0];
 const HELLO = [0, 0, 0, 0, 0];
 const HOLDING = [0, -1, 0, -1];
-
-/** A change of the home's state. Each change is reported once. */
-export type HomeNews = { readonly state: 'failing'; readonly error: Error } | { readonly state: 'recovered' };
 
 /** The home: the server whose counters count for all regions, as one instance of a region knows it. */
 export class Home {
@@ -81,7 +57,7 @@ export class Home {
     readonly region: string,
     private readonly record: HomeRecord,
     patienceMs: number,
-    private readonly report: (news: HomeNews) => void,
+    private readonly report: (news: CircuitReport) => void,
   ) {
     this.layer = layerOf(store);
     this.clock = new HomeClock(patienceMs, numberOf(region));
@@ -123,54 +99,21 @@ export class Home {
       known = await this.caller();
     }
     const { algorithm, parameters } = counter.limit;
-    const { id, origin, want, least, need, charge, window, granted, held, returns } = wish;
     const key = recordKey(this.store.keyOf(counter), this.region);
     const horizon = horizonOf(algorithm, parameters, this.clock.now());
     const askedAt = performance.now();
     const numbers = await this.call(
       counter,
       [key, this.hash],
-      ([record, hash]) => [
-        'grant',
-        record!,
-        hash!,
-        ...this.naming(known),
-        horizon,
-        id,
-        origin,
-        want,
-        least,
-        need,
-        charge,
-        window,
-        granted,
-        held,
-        returns.length / 2,
-        ...returns,
-      ],
+      ([record, hash]) => ['grant', record!, hash!, ...this.naming(known), horizon, ...wish],
       GRANT,
     );
-    const [outcome, history, epoch, calls, now, units, chargedAt, left, wait, resetAfter, ends, inWindow, last] =
-      numbers as [
-        number,
-        number,
-        number,
-        number,
-        number,
-        number,
-        number,
-        number,
-        number,
-        number,
-        number,
-        number,
-        number,
-      ];
+    const [outcome, history, epoch, calls, ...granted] = numbers as [number, number, number, number, ...number[]];
+    const [now, units, chargedAt, , , , window] = granted as [number, number, number, number, number, number, number];
     this.clock.set(now, askedAt);
-    const home = { history, epoch, calls };
-    if (!(await this.note(home))) return undefined;
+    if (!(await this.note({ history, epoch, calls }))) return undefined;
     if (known.history !== 0 && history !== known.history) void this.hello(counter).catch(() => undefined);
-    return { outcome, home, now, units, chargedAt, left, wait, resetAfter, window: ends, granted: inWindow, last };
+    return { units, chargedAt, window, numbers: [outcome, ...granted] };
   }
 
   /** Clears a counter and the exchanges of its regions. Units of it that are returned later are ignored. */
@@ -194,13 +137,7 @@ export class Home {
     );
     return names.map((region, index) => {
       const [granted, held, ageMs, seenMs] = numbers.slice(index * HOLDING.length) as [number, number, number, number];
-      return {
-        region,
-        held: held < 0 ? 0 : held,
-        granted,
-        ...(held < 0 ? {} : { ageMs }),
-        ...(seenMs < 0 ? {} : { seenMs }),
-      };
+      return { region, held: Math.max(0, held), granted, ...(held >= 0 && { ageMs }), ...(seenMs >= 0 && { seenMs }) };
     });
   }
 

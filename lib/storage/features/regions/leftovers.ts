@@ -43,7 +43,7 @@ export class Leftovers {
   private until = 0;
 
   constructor(
-    private readonly index: CounterIndex,
+    readonly index: CounterIndex,
     private readonly home: Home,
     private readonly findLimit: FindLimit | undefined,
     private readonly own: OwnCounters,
@@ -67,11 +67,6 @@ export class Leftovers {
       .then((isMore) => (this.lookedAt = isMore ? -Infinity : performance.now()))
       .catch(() => (this.lookedAt = performance.now()))
       .finally(() => (this.isLooking = false));
-  }
-
-  /** Returns true if the region may hold units of a counter that this instance doesn't maintain. */
-  async has(address: string): Promise<boolean> {
-    return this.index.has(address);
   }
 
   /** The counter of an address, maintained by this instance or not; `undefined` if its limit is unknown. */

@@ -2,24 +2,17 @@ import type { Algorithm, Parameters } from '../../../engine/algorithms/algorithm
 import type { CompiledLimit } from '../../../engine/limits/compiled-limit.js';
 import type { Counter } from '../../../engine/limits/counter.js';
 import type { FeaturedLimit, FeatureTerms, LimitFeature } from '../../../engine/limits/limit-feature.js';
-import { Bare } from '../../../engine/util/objects.js';
+import { Bare, bare } from '../../../engine/util/objects.js';
+import type { HomeClock } from './home-clock.js';
 import { homeParameters, lifetimeOf } from './terms.js';
 import { RateLimitArgumentError } from '../../../engine/errors/errors.js';
 import type { RegionHolding } from '../../../engine/limits/key-reports.js';
 import { read, type ReadableStore } from '../../stores/feature-reading.js';
 import { worldMessages } from './messages.js';
 
-/** The time of the home as an instance knows it, in microseconds; 0 if unknown. */
-export interface HomeTime {
-  /** The latest possible time at the home when a call sent now is decided. */
-  latest(): number;
-  /** The best guess of the home's time. */
-  now(): number;
-  /** A number for the name of the region. */
-  readonly region?: number;
-}
+type HomeTime = Pick<HomeClock, 'latest' | 'now' | 'region'>;
 
-const UNKNOWN: HomeTime = { latest: () => 0, now: () => 0 };
+const UNKNOWN: HomeTime = { latest: () => 0, now: () => 0, region: 0 };
 
 /** The load of a check of held units on the region's server, in checks of a plain counter. */
 const WORK = 2;
@@ -65,7 +58,7 @@ export class LimitRegions extends Bare implements LimitFeature {
       scriptPrefix: 'regions+',
       notes: true,
       work: () => WORK,
-      scriptParameters: () => [this.lifetime, this.time.latest(), this.time.now(), this.time.region ?? 0],
+      scriptParameters: () => [this.lifetime, this.time.latest(), this.time.now(), this.time.region],
       extraKeys: undefined,
       moreKeys: undefined,
       reopen: undefined,
@@ -79,26 +72,17 @@ export class LimitRegions extends Bare implements LimitFeature {
 }
 
 /** The same limit at its home. */
-class LimitAtHome extends Bare implements LimitFeature {
-  readonly name = 'home';
-  readonly withoutEstimates = true;
-  private readonly algorithm: Algorithm;
-
-  constructor(
-    { algorithm }: FeaturedLimit,
-    private readonly location: string,
-  ) {
-    super();
-    this.algorithm = algorithm;
-  }
-
-  /** Units may be used a little later than they were charged. */
-  parameters(declared: Parameters): Parameters {
-    return homeParameters(this.algorithm, declared, this.location);
-  }
-}
-
-const AT_HOME: FeatureTerms = { of: (limit, _terms, location) => new LimitAtHome(limit, location), terms: {} };
+/** The same limit at its home. */
+const AT_HOME: FeatureTerms = {
+  of: ({ algorithm }, _terms, location) =>
+    bare<LimitFeature>({
+      name: 'home',
+      withoutEstimates: true,
+      // Units may be used a little later than they were charged.
+      parameters: (declared) => homeParameters(algorithm, declared, location),
+    }),
+  terms: {},
+};
 
 /** The limit that the home counts. */
 export function atHome(limit: CompiledLimit): CompiledLimit {

@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { RateLimitStoreError } from '../../../engine/errors/errors.js';
 import type { CheckEntry } from '../../../engine/limits/counter.js';
-import { allOrNothing, takeOf } from '../../stores/all-or-nothing.js';
+import { allOrNothing, partOf } from '../../stores/all-or-nothing.js';
 import type { LocalDecisions } from '../../stores/layers/local-decisions.js';
+import type { Layer } from '../../stores/layers/store-layer.js';
 import type { Check, Refund, StoreDecision } from '../../stores/store.js';
 import { chargesOf } from '../../stores/store-decision.js';
 import type { Exchanges } from './exchanges.js';
@@ -21,16 +22,11 @@ export interface Missing {
   readonly counter: RegionCounter;
 }
 
-/** The server of the region. */
-export interface RegionServer {
-  ask(check: Check): Promise<StoreDecision[]>;
-  refund(refunds: readonly Refund[]): Promise<void>;
-}
-
 /** Decides checks for which the region lacks units: requests them from the home, and checks again. */
 export class MissingUnits {
   constructor(
-    private readonly region: RegionServer,
+    /** The server of the region. */
+    private readonly region: Pick<Layer, 'decided' | 'refund'>,
     private readonly exchanges: Exchanges,
     /** Decides limits whose home doesn't answer. */
     private readonly alone: LocalDecisions,
@@ -108,7 +104,7 @@ export class MissingUnits {
    * deadline of its own, which doesn't depend on how long the home took. Units that are taken too late are returned.
    */
   async decideAgain({ since: _, ...check }: Check, since: number): Promise<StoreDecision[] | undefined> {
-    const asked = this.region.ask(check);
+    const asked = this.region.decided(check);
     const decisions = await Promise.race([asked, endOf(since + this.timeoutMs)]);
     if (decisions === undefined && check.peek !== true) {
       asked
@@ -121,33 +117,23 @@ export class MissingUnits {
   /** Decides limits whose home doesn't answer by their `onStoreError`, and all other limits in the store. */
   async decideWithout(check: Check, missing: readonly Missing[], error: unknown): Promise<StoreDecision[]> {
     if (!(error instanceof RateLimitStoreError)) throw error;
-    const { entries, peek = false, refundable, hold, upTo } = check;
+    const { entries, peek = false, refundable = false, hold = false, strict = false, upTo } = check;
     const alone = missing.map(({ entry }) => entry);
     const others = entries.filter((entry) => !alone.includes(entry));
     if (others.length === 0) return this.alone.decide(check, error);
-    const ways = { refundable: true, hold: hold ?? false, strict: check.strict ?? false };
-    const parts = [
-      {
-        entries: alone,
-        ask: (peeks: boolean, most?: number) =>
-          this.alone.decide({ ...takeOf(alone, most), ...ways, peek: peeks }, error),
-        giveBack: (charged: readonly StoreDecision[]) => this.region.refund(chargesOf(alone, charged)),
+    const here = {
+      decided: (part: Check) => this.alone.decide({ ...part, strict }, error),
+      refund: (refunds: readonly Refund[]) => this.region.refund(refunds),
+    };
+    const there = {
+      decided: async (part: Check) => {
+        const decisions = await this.region.decided({ ...part, since: performance.now() });
+        this.read(part, decisions);
+        return decisions;
       },
-      {
-        entries: others,
-        ask: async (peeks: boolean, most?: number) => {
-          const asked: Check = {
-            ...takeOf(others, most),
-            refundable: refundable ?? false,
-            hold: hold ?? false,
-            peek: peeks,
-          };
-          const decisions = await this.region.ask({ ...asked, since: performance.now() });
-          this.read(asked, decisions);
-          return decisions;
-        },
-      },
-    ];
+      refund: here.refund,
+    };
+    const parts = [partOf(here, alone, { refundable: true, hold }), partOf(there, others, { refundable, hold })];
     return allOrNothing(entries, parts, peek, undefined, upTo);
   }
 

@@ -15,6 +15,8 @@ const UNITS = 8;
 /** The first value of the reply to `ask`. */
 const NOTHING = 0;
 const ASKED = 3;
+/** The least value of each number that follows, before the returns. */
+const WISH = [0, 0, 0, 0, 0, 0, 0, 0, 0];
 
 /** Which exchanges are made: only if one is due, in any case, or one that returns all units. */
 const IF_DUE = 0;
@@ -92,8 +94,8 @@ export class RegionCounter extends Kept {
    * intervals.
    */
   refused(): void {
-    const now = performance.now();
-    if (this.running === undefined && now - this.exchangedAt > ASK_AGAIN_MS && !this.home.isCut) this.startInAnyCase();
+    if (this.running !== undefined || performance.now() - this.exchangedAt <= ASK_AGAIN_MS || this.home.isCut) return;
+    this.start(0, IN_ANY_CASE).catch(() => undefined);
   }
 
   /** True if there is nothing left to maintain. */
@@ -165,10 +167,6 @@ export class RegionCounter extends Kept {
     this.start(0).catch(() => undefined);
   }
 
-  private startInAnyCase(): void {
-    if (this.running === undefined) this.start(0, IN_ANY_CASE).catch(() => undefined);
-  }
-
   private start(waiting: number, which = IF_DUE): Promise<ExchangeOutcome> {
     const { largest } = this;
     this.waiting = this.largest = 0;
@@ -179,9 +177,10 @@ export class RegionCounter extends Kept {
 
   private async exchange(waiting: number, largest: number, which: number): Promise<ExchangeOutcome> {
     const wish = await this.ask(waiting, largest, which);
-    if (wish === undefined || wish === 'waiting') {
-      if (wish === undefined) this.idle++;
-      return wish ?? 'nothing';
+    if (wish === 'waiting') return wish;
+    if (wish === undefined) {
+      this.idle++;
+      return 'nothing';
     }
     this.idle = 0;
     this.exchangedAt = performance.now();
@@ -197,33 +196,18 @@ export class RegionCounter extends Kept {
     // An instance that ends has little time. An exchange that is sent twice is made only once.
     const patience = (this.isReleased ? PATIENCE_MS : Math.max(PATIENCE_MS, PATIENT_LATENCIES * latencyMs)) * 1000;
     const values = ['ask', waiting, largest, Math.round(lasts), Math.round(patience), which];
-    return this.region
-      .ofFeature(this.counter, { name: FRAGMENT, keys: [], values: () => values }, readWish)
-      .then((wish) => (wish === NOTHING ? undefined : wish));
+    return this.call(values, readWish).then((wish) => (wish === NOTHING ? undefined : wish));
   }
 
-  private deposit({ id, origin }: Wish, grant: Grant): Promise<number> {
-    const { outcome, now, units, chargedAt, left, wait, resetAfter, window, granted, last } = grant;
+  private deposit([id, origin]: Wish, { chargedAt, window, numbers }: Grant): Promise<number> {
     const lapses = chargedAt + this.regions.lifetime;
     const expiresAt = this.fromWindow ? Math.min(lapses, window) : lapses;
-    const ends = [expiresAt, this.fromWindow ? 1 : 0];
-    const numbers = [
-      id,
-      origin,
-      outcome,
-      now,
-      units,
-      chargedAt,
-      left,
-      wait,
-      resetAfter,
-      window,
-      granted,
-      last,
-      ...ends,
-    ];
-    const call = { name: FRAGMENT, keys: [], values: () => ['deposit', ...numbers] };
-    return this.region.ofFeature(this.counter, call, (reply) => reply.operation());
+    const values = ['deposit', id, origin, ...numbers, expiresAt, this.fromWindow ? 1 : 0];
+    return this.call(values, (reply) => reply.operation());
+  }
+
+  private call<T>(values: readonly (number | string)[], read: (reply: Reply) => T | undefined): Promise<T> {
+    return this.region.ofFeature(this.counter, { name: FRAGMENT, keys: [], values: () => values }, read);
   }
 }
 
@@ -231,10 +215,7 @@ function readWish(reply: Reply): Wish | 'waiting' | typeof NOTHING | undefined {
   const asked = reply.wait();
   if (asked === undefined || asked === NOTHING) return asked;
   if (asked !== ASKED) return 'waiting';
-  const numbers = reply.numbers([0, 0, 0, 0, 0, 0, 0, 0, 0])!;
-  const [id, origin, want, least, need, charge, window, granted, held] = numbers as [
-    ...[number, number, number, number, number, number],
-    ...[number, number, number],
-  ];
-  return { id, origin, want, least, need, charge, window, granted, held, returns: reply.pairs() };
+  const [id, origin, ...others] = reply.numbers(WISH)!;
+  const returns = reply.pairs();
+  return [id!, origin!, ...others, returns.length / 2, ...returns];
 }

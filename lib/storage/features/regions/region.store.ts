@@ -1,72 +1,55 @@
-import type { CompiledLimit } from '../../../engine/limits/compiled-limit.js';
 import type { Counter } from '../../../engine/limits/counter.js';
 import type { InstanceChannel, Listener } from '../../redis/instance-channel.js';
 import { answerWith, report } from '../../stores/decide.js';
-import { StoreLayer } from '../../stores/layers/store-layer.js';
 import type { LocalDecisions } from '../../stores/layers/local-decisions.js';
-import { measuredName, type Operation, type OperationAnswer, type OperationName } from '../../stores/operation.js';
+import type { Operation, OperationAnswer, OperationName } from '../../stores/operation.js';
 import type { Check, CheckAnswer, Refund, Store, StoreDecision } from '../../stores/store.js';
-import { AT_HOME, ChangesAtHome, type End, readEnd, type UnitsHere } from './changes-at-home.js';
 import { MissingUnits } from './missing-units.js';
 import { Exchanges } from './exchanges.js';
 import { cutOff, Home, homeStoreOn } from './home.js';
-import { counterAtHome, HOLDINGS, isOfWorld, limitRegionsOf } from './limit-regions.js';
+import { isOfWorld } from './limit-regions.js';
 import { randomUUID } from 'node:crypto';
 import { regionKeys } from '../../stores/redis/keys.js';
 import type { HomePlace, LayerSurroundings } from '../feature.js';
 import { CounterIndex } from './counter-index.js';
 import { HomeRecord } from './home-record.js';
+import { type End, readEnd, WorldLayer } from './world-layer.js';
 
 /**
  * Decides limits of scope 'world' with the units that the region holds, together with all other limits of a check. It requests more units
  * before they are used up. If they are used up, a check waits for the home, unless the home doesn't answer.
  */
-export class RegionStore extends StoreLayer implements Listener {
+export class RegionStore extends WorldLayer implements Listener {
   private readonly missing: MissingUnits;
-  private readonly changes: ChangesAtHome;
 
   constructor(
     inner: Store,
     private readonly exchanges: Exchanges,
     /** Decides limits whose home doesn't answer. */
     alone: LocalDecisions,
-    /** The channel on which regions publish that counters ended at home. */
-    private readonly channel: InstanceChannel,
+    channel: InstanceChannel,
     timeoutMs: number,
   ) {
-    super(inner);
+    super(inner, exchanges.home, channel);
     const region = {
-      ask: (check: Check) => this.ask(check),
+      decided: (check: Check) => {
+        exchanges.bindTime(check.entries);
+        return this.inner.decided(check);
+      },
       refund: (refunds: readonly Refund[]) => this.refund(refunds),
     };
     this.missing = new MissingUnits(region, exchanges, alone, timeoutMs);
-    const units: UnitsHere = {
-      reset: (counter, atHome) => this.resetBoth(counter, atHome),
-      learn: (counter) => exchanges.of(counter).learn(),
-    };
-    this.changes = new ChangesAtHome(exchanges.home, channel, units);
     channel.listen(this);
-  }
-
-  /** Never rejects because of the home: an app starts without it. */
-  override async open(): Promise<void> {
-    await Promise.all([super.open(), this.exchanges.home.open()]);
   }
 
   override async close(): Promise<void> {
     await this.exchanges.close();
-    this.channel.close();
-    await this.inner.close();
-    await this.exchanges.home.store.close();
-  }
-
-  override decideOne(limit: CompiledLimit, identity: string, cost: number): StoreDecision | undefined {
-    return limitRegionsOf(limit) === undefined ? this.inner.decideOne(limit, identity, cost) : undefined;
+    await super.close();
   }
 
   override decide(check: Check, answer: CheckAnswer): void {
     if (!check.entries.some(isOfWorld)) this.inner.decide(check, answer);
-    else if (this.exchanges.home.clock.latest() === 0 || looks(check) || check.upTo === true) {
+    else if (this.home.clock.latest() === 0 || looks(check) || check.upTo === true) {
       answerWith(this.decideWithHome(check), answer);
     } else {
       this.exchanges.bindTime(check.entries);
@@ -74,24 +57,15 @@ export class RegionStore extends StoreLayer implements Listener {
     }
   }
 
-  override async operate<N extends OperationName>(operation: Operation<N>): Promise<OperationAnswer<N>> {
-    const { counters: all } = operation;
-    const ofWorld = (all as readonly Counter[]).filter(isOfWorld);
-    if (ofWorld.length === 0) return super.operate(operation);
-    if (measuredName(operation as Operation) === HOLDINGS) {
-      return this.exchanges.home.holdings(counterAtHome(ofWorld[0]!));
-    }
-    const atHome = AT_HOME[operation.name];
-    if (atHome === undefined) {
-      this.exchanges.bindTime(ofWorld);
-      const answer = await super.operate(operation);
-      // Returned units are more useful at home, and owed units have to be charged there.
-      for (const counter of ofWorld) this.exchanges.of(counter).touched();
-      return answer;
-    }
-    const others = (all as readonly Counter[]).filter((counter) => !isOfWorld(counter));
-    if (others.length > 0) await super.operate({ ...operation, counters: others });
-    return this.changes.make(operation, ofWorld, atHome.ahead);
+  protected override async operateInRegion<N extends OperationName>(
+    operation: Operation<N>,
+    ofWorld: readonly Counter[],
+  ): Promise<OperationAnswer<N>> {
+    this.exchanges.bindTime(ofWorld);
+    const answer = await this.inner.operate(operation);
+    // Returned units are more useful at home, and owed units have to be charged there.
+    for (const counter of ofWorld) this.exchanges.of(counter).touched();
+    return answer;
   }
 
   /** Another region or instance has ended a counter. */
@@ -100,7 +74,7 @@ export class RegionStore extends StoreLayer implements Listener {
     if (message === undefined) return;
     const ended = readEnd(message);
     // The instance that published it has handled it for its region. Doing so again would lose units that the home has granted since.
-    if (ended === undefined || ended.region === this.exchanges.home.region) return;
+    if (ended === undefined || ended.region === this.home.region) return;
     void this.endedElsewhere(ended).catch(() => undefined);
   }
 
@@ -110,10 +84,10 @@ export class RegionStore extends StoreLayer implements Listener {
     if (counter === undefined) return;
     if (ahead === 'reset') await this.forget(counter.counter);
     // Without units there is nothing to update.
-    else if (leftovers.isOwn(counter) || (await leftovers.has(address))) await counter.learn();
+    else if (leftovers.isOwn(counter) || (await leftovers.index.has(address))) await counter.learn();
   }
 
-  private resetBoth(counter: Counter, atHome: () => Promise<boolean>): Promise<boolean> {
+  protected override resetBoth(counter: Counter, atHome: () => Promise<boolean>): Promise<boolean> {
     return this.exchanges.of(counter).whileAtRest(async () => {
       const wasThere = await atHome();
       await this.forget(counter);
@@ -121,9 +95,8 @@ export class RegionStore extends StoreLayer implements Listener {
     });
   }
 
-  private ask(check: Check): Promise<StoreDecision[]> {
-    this.exchanges.bindTime(check.entries);
-    return this.inner.decided(check);
+  protected override learnFromHome(counter: Counter): Promise<void> {
+    return this.exchanges.of(counter).learn();
   }
 
   /** Drops the region's units: the home has cleared their grants. */
@@ -138,7 +111,7 @@ export class RegionStore extends StoreLayer implements Listener {
     this.exchanges.bindTime(check.entries);
     const ofWorld = check.entries.filter(isOfWorld).map((entry) => ({ entry, counter: this.exchanges.of(entry) }));
     try {
-      if (this.exchanges.home.isCut) throw cutOff();
+      if (this.home.isCut) throw cutOff();
       await this.missing.inTime(this.exchanges.ready(), since);
       if (peek) await this.missing.inTime(Promise.all(ofWorld.map(({ counter }) => counter.learn())), since);
       else if (upTo) {

@@ -88,7 +88,6 @@ const sharing = new WeakMap<Algorithm, Algorithm>();
  * sum of the active weights x quota, and at least the floor. A tenant may still claim its expected use in a span, at most its part, less
  * the units that it has used. A tenant is active for a span and two of its slices after a request; the span is the time in which the quota
  * comes back, and at least the interval. The total is counted as without shares.
- * allowed or refused something. The total is counted as it is without shares.
  */
 export function sharedBy(algorithm: Algorithm): Algorithm {
   let shared = sharing.get(algorithm);

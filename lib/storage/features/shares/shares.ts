@@ -1,3 +1,4 @@
+import type { CompiledLimit } from '../../../engine/limits/compiled-limit.js';
 import type { Counter } from '../../../engine/limits/counter.js';
 import { Script } from '../../redis/script.js';
 import { type FeatureReading, read, type ReadableStore, type RedisParts } from '../../stores/feature-reading.js';
@@ -118,6 +119,10 @@ class LimitShares extends Bare implements LimitFeature {
   }
 }
 
+function isShared({ features }: CompiledLimit): boolean {
+  return features?.some((feature) => feature instanceof LimitShares) === true;
+}
+
 /** Shares the units of a limit fairly among tenants. */
 export const shares: Feature<ShareTerms> = {
   terms({ share }: SharedLimitOptions, location) {
@@ -125,14 +130,8 @@ export const shares: Feature<ShareTerms> = {
     return tenants && { floor: tenants.floor };
   },
   of: (limit, terms) => new LimitShares(limit, terms),
-  shown: ({ features, parameters }) =>
-    features?.some((feature) => feature instanceof LimitShares) === true
-      ? { floor: (parameters as ShareParameters).floor }
-      : undefined,
-  tenants: (store, counter) =>
-    counter.limit.features?.some((feature) => feature instanceof LimitShares) === true
-      ? tenantsNow(store, counter)
-      : undefined,
+  shown: (limit) => (isShared(limit) ? { floor: (limit.parameters as ShareParameters).floor } : undefined),
+  tenants: (store, counter) => (isShared(counter.limit) ? tenantsNow(store, counter) : undefined),
   trait({ share }: SharedLimitOptions, location, bind) {
     const tenants = tenantsOf(share, location);
     if (share === undefined || tenants === undefined) return undefined;

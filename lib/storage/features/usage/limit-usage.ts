@@ -64,7 +64,11 @@ export class LimitUsage extends Bare implements LimitFeature {
     this.script = {
       keys: 2,
       work: WORK,
-      numbers: (now) => this.numbers(now),
+      numbers: (now) => {
+        const { days, keep, maxKeys } = this.recording;
+        const { start, end } = days.windowAt(now);
+        return [keep, start, end, keysOfIndex(maxKeys)];
+      },
       beside: (prefix, tag) => ({
         keys: [this.recordKey(prefix, tag), this.indexKey(prefix, tagBeside(tag))],
         texts: [tag],
@@ -93,12 +97,6 @@ export class LimitUsage extends Bare implements LimitFeature {
   /** Warns about keys without a record because the limit has too many keys: they are missing from invoices. */
   warnOfLeftOut(): void {
     moduleLogger.warn(usageMessages.leftOut(this.limit, this.recording.maxKeys ?? 0));
-  }
-
-  private numbers(now: number): number[] {
-    const { days, keep, maxKeys } = this.recording;
-    const { start, end } = days.windowAt(now);
-    return [keep, start, end, keysOfIndex(maxKeys)];
   }
 }
 

@@ -13,7 +13,6 @@ import {
   earliestStart,
   type KeyDays,
   namedUnits,
-  type NamedUnits,
   type Recorded,
   type TimeRange,
 } from './range.js';
@@ -52,13 +51,6 @@ interface LapsedHolds {
  */
 export class RedisUsageReader {
   constructor(private readonly parts: RedisParts) {}
-
-  /** The units of a counter per day of a range. */
-  async units(counter: Counter, range: TimeRange): Promise<NamedUnits[]> {
-    const { units, leftOut } = await this.recorded(counter, range);
-    if (leftOut) limitUsageOf(counter.limit)!.warnOfLeftOut();
-    return [...units];
-  }
 
   /** The units of a counter per day of a range, and true in `leftOut` if the records may lack this counter. */
   async recorded(counter: Counter, range: TimeRange): Promise<Recorded> {
@@ -123,18 +115,12 @@ export class RedisUsageReader {
       const isKnown = limit.estimates !== undefined && plainIdentity(key) === key;
       return { tag: key, counter: isKnown ? { limit: limitFor(key), identity: key } : undefined };
     });
-    const units = await this.unitsOf(limitUsageOf(limit)!, counters, range);
-    return keys.map((key, index) => ({ key, days: units[index]! })).filter(({ days }) => days.length > 0);
-  }
-
-  private async unitsOf(
-    usage: LimitUsage,
-    counters: readonly RecordedCounter[],
-    range: TimeRange,
-  ): Promise<NamedUnits[][]> {
+    const usage = limitUsageOf(limit)!;
     const now = this.parts.now();
     const found = await this.daysOf(usage, counters, range, now);
-    return found.map((days) => namedUnits(usage.recording, range, days, now));
+    return keys
+      .map((key, index) => ({ key, days: namedUnits(usage.recording, range, found[index]!, now) }))
+      .filter(({ days }) => days.length > 0);
   }
 
   private async daysOf(

@@ -17,15 +17,8 @@ import type { Store } from '../../stores/store.js';
 import { usageMessages } from './messages.js';
 import { RedisUsageReader } from './redis-reader.js';
 
-/** The units of a counter per day of a range, without units of lapsed holds. */
-export function unitsInMemory(parts: MemoryParts, counter: Counter, range: TimeRange): NamedUnits[] {
-  const { units, leftOut } = recordedInMemory(parts, counter, range);
-  if (leftOut) limitUsageOf(counter.limit)!.warnOfLeftOut();
-  return [...units];
-}
-
-/** The same, and if the counter may have been left out of the records. */
-export function recordedInMemory(parts: MemoryParts, counter: Counter, range: TimeRange): Recorded {
+/** The record of a counter in process, without units of lapsed holds. */
+function recordedInMemory(parts: MemoryParts, counter: Counter, range: TimeRange): Recorded {
   const usage = limitUsageOf(counter.limit)!;
   const records = parts.kept(usageRecords);
   const now = parts.now();
@@ -45,7 +38,7 @@ function withoutLapsed(parts: MemoryParts, counter: Counter, recorded: readonly 
 }
 
 /** The units of all keys of a limit. */
-export async function* pagesInMemory(
+async function* pagesInMemory(
   parts: MemoryParts,
   limit: CompiledLimit,
   range: TimeRange,
@@ -104,26 +97,31 @@ export interface StoredUsage {
 // oxlint-disable-next-line typescript/no-explicit-any -- TypeScript requires it for a class that is mixed in.
 export type WithStoredUsage<Base> = Base & (new (...args: any[]) => StoredUsage);
 
-/** The units of a counter per day of a range. */
-export async function unitsOf(store: ReadableStore, counter: Counter, range: TimeRange): Promise<NamedUnits[]> {
-  const { limit } = counter;
-  return read<Promise<NamedUnits[]>>(store, limit, {
+/** The record of a counter; `undefined` if an app's store has none. The range may depend on the store's time, in microseconds. */
+export function recordOf(
+  store: ReadableStore,
+  counter: Counter,
+  rangeAt: (now: number) => TimeRange,
+): Promise<Recorded | undefined> {
+  return read<Promise<Recorded | undefined>>(store, counter.limit, {
     name: 'usage',
     counter,
-    inMemory: async (parts) => unitsInMemory(parts, counter, range),
-    onRedis: (parts) => new RedisUsageReader(parts).units(counter, range),
-    elsewhere: (own: Store) => {
-      const units = ownUnitsOf(own, counter, range);
-      if (units === undefined)
-        throw new RateLimitArgumentError(usageMessages.noStore(limit.name), { code: 'SLUICE_UNSUPPORTED_CALL' });
-      return units;
+    inMemory: async (parts) => recordedInMemory(parts, counter, rangeAt(parts.now())),
+    onRedis: (parts) => new RedisUsageReader(parts).recorded(counter, rangeAt(parts.now())),
+    elsewhere: async (own: Store) => {
+      const units = await own.usage?.(counter, rangeAt(Date.now() * 1000));
+      return units && { units, leftOut: false };
     },
   });
 }
 
-/** The same from an app's store; `undefined` if it records nothing. */
-export function ownUnitsOf(own: Store, counter: Counter, range: TimeRange): Promise<NamedUnits[]> | undefined {
-  return own.usage?.(counter, range);
+/** The units of a counter per day of a range. */
+export async function unitsOf(store: ReadableStore, counter: Counter, range: TimeRange): Promise<NamedUnits[]> {
+  const { limit } = counter;
+  const found = await recordOf(store, counter, () => range);
+  if (found === undefined) throw noStore(limit);
+  if (found.leftOut) limitUsageOf(limit)!.warnOfLeftOut();
+  return [...found.units];
 }
 
 /** The same for all keys of a limit, in pages of about `batch` keys. */
@@ -139,9 +137,12 @@ export function pagesOf(
     inMemory: (parts) => pagesInMemory(parts, limit, range, batch, limitFor),
     onRedis: (parts) => new RedisUsageReader(parts).pages(limit, range, batch, limitFor),
     elsewhere: (own: Store) => {
-      if (own.usageOf === undefined)
-        throw new RateLimitArgumentError(usageMessages.noStore(limit.name), { code: 'SLUICE_UNSUPPORTED_CALL' });
+      if (own.usageOf === undefined) throw noStore(limit);
       return own.usageOf(limit, range, batch, limitFor);
     },
   });
+}
+
+function noStore({ name }: CompiledLimit): RateLimitArgumentError {
+  return new RateLimitArgumentError(usageMessages.noStore(name), { code: 'SLUICE_UNSUPPORTED_CALL' });
 }

@@ -1,48 +1,28 @@
 import type { Duration } from '../../../engine/options/values.js';
 import type { Feature } from '../feature.js';
 import { LimitUsage, limitUsageOf } from './limit-usage.js';
-import { type UsageOptions, type UsageRecording, type UsageTerms, usageTerms } from './terms.js';
+import { type UsageOptions, type UsageTerms, usageTerms } from './terms.js';
 import type { Counter } from '../../../engine/limits/counter.js';
 import type { RecentUsage } from '../../../engine/limits/key-reports.js';
 import { zoneNamed } from '../../../engine/util/time-zone.js';
-import { read, type ReadableStore } from '../../stores/feature-reading.js';
-import type { Store } from '../../stores/store.js';
-import { ownUnitsOf, recordedInMemory } from './stores.js';
-import type { Recorded, TimeRange } from './range.js';
-import { RedisUsageReader } from './redis-reader.js';
+import type { ReadableStore } from '../../stores/feature-reading.js';
+import { recordOf } from './stores.js';
 
 /** How many days to display, including today. */
 const DAYS = 30;
 const DAY_MS = 86_400_000;
 
-/** The recent charges of a counter; `undefined` if the store records none. */
+/** The charges of a counter on the last days that are kept; `undefined` if the store records none. */
 export async function recentUsageOf(store: ReadableStore, counter: Counter): Promise<RecentUsage | undefined> {
-  const { limit } = counter;
-  const { recording } = limitUsageOf(limit)!;
-  return read<Promise<RecentUsage | undefined>>(store, limit, {
-    name: 'usage',
-    counter,
-    inMemory: (parts) => recent(recording, parts.now(), async (range) => recordedInMemory(parts, counter, range)),
-    onRedis: (parts) => recent(recording, parts.now(), (range) => new RedisUsageReader(parts).recorded(counter, range)),
-    elsewhere: (own: Store) =>
-      recent(recording, Date.now() * 1000, async (range) => {
-        const units = await ownUnitsOf(own, counter, range);
-        return units && { units, leftOut: false };
-      }),
-  });
-}
-
-/** Reads the last days that are kept. */
-async function recent(
-  { days, keep, timezone }: UsageRecording,
-  now: number,
-  readRange: (range: TimeRange) => Promise<Recorded | undefined>,
-): Promise<RecentUsage | undefined> {
+  const { days, keep, timezone } = limitUsageOf(counter.limit)!.recording;
   const zone = zoneNamed(timezone);
   const startOf = (micros: number) => days.windowAt(micros).start / 1000;
-  const earliest = zone.instantOf(zone.localTime(startOf(now)) - (DAYS - 1) * DAY_MS);
-  const since = Math.max(earliest, startOf(now - keep));
-  const found = await readRange({ from: since * 1000, to: Infinity });
+  let since = 0;
+  const found = await recordOf(store, counter, (now) => {
+    const earliest = zone.instantOf(zone.localTime(startOf(now)) - (DAYS - 1) * DAY_MS);
+    since = Math.max(earliest, startOf(now - keep));
+    return { from: since * 1000, to: Infinity };
+  });
   if (found === undefined) return undefined;
   const { units, leftOut } = found;
   return { timezone, since: zone.dateAt(since), days: units, ...(leftOut && { leftOut }) };

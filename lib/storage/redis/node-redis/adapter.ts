@@ -22,19 +22,13 @@ function recordOf(namesAndValues: readonly unknown[]): Record<string, unknown> {
   return record;
 }
 
+/** The commands of the console without a key. */
+const KEYLESS: readonly unknown[] = ['time', 'info', 'dbsize', 'randomkey'];
+
 /** The index of the key in a command of the console; -1 if it has none. */
 function keyIndexOf([name]: Command): number {
-  switch (name) {
-    case 'time':
-    case 'info':
-    case 'dbsize':
-    case 'randomkey':
-      return -1;
-    case 'memory':
-      return 2;
-    default:
-      return 1;
-  }
+  if (KEYLESS.includes(name)) return -1;
+  return name === 'memory' ? 2 : 1;
 }
 
 /** The part of an event emitter that the library uses. */
@@ -46,15 +40,6 @@ export interface Emitter {
 /** The event of the library that corresponds to an event of node-redis, and a listener that converts its arguments. */
 export type Bridge = readonly [event: string, listener: EventListener];
 
-/** The options of the library's commands. They replace those that the app has set for its own. */
-export interface CommandOptions {
-  readonly typeMapping: object;
-  /** Checks have a deadline of their own. A timer per command would cost more than the rest of the command. */
-  readonly timeout: undefined;
-  readonly abortSignal: UnsentCommands;
-  readonly asap: undefined;
-}
-
 /**
  * A client of node-redis with the interface of an ioredis connection. Commands never wait for a connection: they fail immediately while it
  * is down.
@@ -64,8 +49,10 @@ export abstract class NodeRedisAdapter {
   /** Removes the listeners on the client. They are attached while this adapter has listeners. */
   private attached: (() => void) | undefined;
   private readonly unsent = new UnsentCommands();
-  protected readonly commandOptions: CommandOptions = {
+  /** The options of the library's commands. They replace those that the app has set for its own. */
+  protected readonly commandOptions = {
     typeMapping: TYPE_MAPPING,
+    // Checks have a deadline of their own. A timer per command would cost more than the rest of the command.
     timeout: undefined,
     abortSignal: this.unsent,
     asap: undefined,
@@ -76,8 +63,9 @@ export abstract class NodeRedisAdapter {
   }
 
   abstract get status(): string;
-  /** The emitters of the client's events, and the corresponding events here. */
-  protected abstract emitters(): readonly (readonly [Emitter, readonly Bridge[]])[];
+  /** The emitter of the client's events, if there is one, and the corresponding events here. */
+  protected abstract get emitter(): Emitter | undefined;
+  protected abstract readonly bridges: readonly Bridge[];
   /** A separate client for `connect`. The caller ends it. */
   abstract copy(): Connection;
   /** Sends a command to the node of its first key. */
@@ -207,10 +195,10 @@ export abstract class NodeRedisAdapter {
   }
 
   private attach(): () => void {
-    const bridges = this.emitters().flatMap(([emitter, each]) => each.map((bridge) => [emitter, bridge] as const));
-    for (const [emitter, [event, listener]] of bridges) emitter.on(event, listener);
+    const { emitter, bridges } = this;
+    for (const [event, listener] of bridges) emitter?.on(event, listener);
     return () => {
-      for (const [emitter, [event, listener]] of bridges) emitter.off(event, listener);
+      for (const [event, listener] of bridges) emitter?.off(event, listener);
     };
   }
 }

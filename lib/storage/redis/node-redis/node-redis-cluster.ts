@@ -179,20 +179,17 @@ export class NodeRedisNodes extends NodeRedisAdapter implements ServerCluster {
     return this.cluster.sendCommand(key, false, args, this.commandOptions);
   }
 
-  protected override emitters(): readonly (readonly [Emitter, readonly Bridge[]])[] {
-    return [
-      [
-        this.cluster,
-        [
-          ['connect', () => this.emit('ready')],
-          ['node-ready', () => this.status === 'ready' && this.emit('ready')],
-          ['error', (error: Error) => this.emit('error', error)],
-          ['node-error', (error: Error) => rememberError(this, error)],
-          ['disconnect', () => this.emit('end')],
-        ],
-      ],
-    ];
+  protected override get emitter(): Emitter {
+    return this.cluster;
   }
+
+  protected override readonly bridges: readonly Bridge[] = [
+    ['connect', () => this.emit('ready')],
+    ['node-ready', () => this.status === 'ready' && this.emit('ready')],
+    ['error', (error: Error) => this.emit('error', error)],
+    ['node-error', (error: Error) => rememberError(this, error)],
+    ['disconnect', () => this.emit('end')],
+  ];
 
   /** The connected masters. If only the failed one is connected, as with `minimizeConnections`, all masters. */
   private candidates(failed: string): readonly Node[] {

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Server } from '../connection.js';
 import type { Bridge, Emitter } from './adapter.js';
 import { type FullClient, NodeRedisServer, keyPrefixOf, OwnNodeRedisServer, ownCopyOf } from './node-redis-server.js';
@@ -56,26 +57,23 @@ export class NodeRedisMaster extends NodeRedisServer {
     );
   }
 
-  protected override emitters(): readonly (readonly [Emitter, readonly Bridge[]])[] {
-    return [
-      [
-        this.sentinel,
-        [
-          ['error', (error: Error) => this.emit('error', error)],
-          ['client-error', ({ error }: { error: Error }) => this.emit('error', error)],
-          ['topology-change', () => void this.status],
-          ['end', () => this.emit('end')],
-        ],
-      ],
-    ];
+  protected override get emitter(): Emitter {
+    return this.sentinel;
   }
+
+  protected override readonly bridges: readonly Bridge[] = [
+    ['error', (error: Error) => this.emit('error', error)],
+    ['client-error', ({ error }: { error: Error }) => this.emit('error', error)],
+    ['topology-change', () => void this.status],
+    ['end', () => this.emit('end')],
+  ];
 
   /** Never rejects. It is called again. */
   private look(): Promise<void> {
     this.looking ??= this.find()
       .then(
         () => this.emit('ready'),
-        () => sleep(LOOK_AGAIN_MS),
+        () => sleep(LOOK_AGAIN_MS, undefined, { ref: false }),
       )
       .finally(() => (this.looking = undefined));
     return this.looking;
@@ -88,8 +86,4 @@ export class NodeRedisMaster extends NodeRedisServer {
       return Promise.resolve();
     });
   }
-}
-
-function sleep(ms: number): Promise<void> {
-  return new Promise((resolve) => void setTimeout(resolve, ms).unref());
 }

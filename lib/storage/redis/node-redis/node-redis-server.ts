@@ -81,11 +81,11 @@ export abstract class NodeRedisServer extends NodeRedisAdapter implements Server
     return this.send(args);
   }
 
-  protected override emitters(): readonly (readonly [Emitter, readonly Bridge[]])[] {
-    return this.client === undefined ? [] : [[this.client, this.bridges]];
+  protected override get emitter(): Emitter | undefined {
+    return this.client;
   }
 
-  protected readonly bridges: readonly Bridge[] = [
+  protected override readonly bridges: readonly Bridge[] = [
     ['ready', () => this.emit('ready')],
     ['error', (error: Error) => this.failed(error)],
     ['end', () => this.ended()],
@@ -175,8 +175,9 @@ export class OwnNodeRedisServer extends NodeRedisServer {
     }
   }
 
-  protected override emitters(): readonly (readonly [Emitter, readonly Bridge[]])[] {
-    return [];
+  /** It listens to each of its clients itself. */
+  protected override get emitter(): undefined {
+    return undefined;
   }
 
   /** A client that doesn't reconnect emits no `end` when its connection breaks. */

@@ -26,7 +26,8 @@ export class Circuit {
   /** A recently used counter. The node is probed with it. */
   counter: Counter | undefined;
   private readonly breaker: CircuitBreakerPolicy;
-  private failing = false;
+  /** True if the failure was reported, but no recovery yet. An answer may change that. */
+  isFailing = false;
   /** True if the node has been skipped since it failed. */
   private opened = false;
   private failedAt = -Infinity;
@@ -53,11 +54,6 @@ export class Circuit {
     return this.breaker.state !== CircuitState.Closed;
   }
 
-  /** True if the failure was reported, but no recovery yet. An answer may change that. */
-  get isFailing(): boolean {
-    return this.failing;
-  }
-
   async run<T>(call: () => Promise<T>): Promise<T> {
     // The other calls don't wait for the answer to the probe.
     if (this.breaker.state === CircuitState.HalfOpen) throw this.broken();
@@ -82,20 +78,20 @@ export class Circuit {
   failed(error: Error): void {
     const now = performance.now();
     this.failedAt = now;
-    if (this.failing) return;
+    if (this.isFailing) return;
     // A node that fails often, but not always, is not reported each time.
     const again = now - this.recoveredAt < 10 * this.quietMs;
     this.quietMs = again ? Math.min(2 * this.quietMs, LONGEST_QUIET_MS) : SHORTEST_QUIET_MS;
-    this.failing = true;
+    this.isFailing = true;
     this.report({ state: 'failing', error });
   }
 
   /** Records an answer, to a call or to a probe. */
   recovered(): void {
-    if (!this.failing) return;
+    if (!this.isFailing) return;
     const now = performance.now();
     if (!this.opened && now - this.failedAt < this.quietMs) return;
-    this.failing = false;
+    this.isFailing = false;
     this.opened = false;
     this.recoveredAt = now;
     this.report({ state: 'recovered' });

@@ -23,7 +23,8 @@ export class Circuits {
   private readonly circuits = new Map<string, Circuit>();
   private readonly slots: SlotCircuits | undefined;
   private lookedAt = -Infinity;
-  private healthy = true;
+  /** True if no call has failed recently, so that answers change nothing. */
+  isHealthy = true;
   private unconfirmedAt = -Infinity;
   private readonly store: Layer;
 
@@ -45,11 +46,6 @@ export class Circuits {
     return [...this.circuits].some(([node, { isOpen }]) => isOpen && this.isCurrent(node));
   }
 
-  /** True if no call has failed recently, so that answers change nothing. */
-  get isHealthy(): boolean {
-    return this.healthy;
-  }
-
   /** Checks if skipped nodes are back. Never rejects. */
   async probe(): Promise<void> {
     const left = [...this.circuits.values()].filter(({ isOpen }) => isOpen);
@@ -66,12 +62,12 @@ export class Circuits {
   async ask<T>(counters: readonly Counter[], call: () => Promise<T>): Promise<T> {
     try {
       const answer = await this.guarded(counters, call);
-      if (!this.healthy) this.healthy = this.slots?.isEmpty !== false && this.areWell();
+      if (!this.isHealthy) this.isHealthy = this.slots?.isEmpty !== false && this.areWell();
       return answer;
     } catch (error) {
       if (error instanceof RateLimitStoreError && error.isUnconfirmed === true) this.tellUnconfirmed(error);
       else if (error instanceof RateLimitStoreError) {
-        this.healthy = false;
+        this.isHealthy = false;
         if (error.slot !== undefined) this.slots?.failed(error, error.node ?? '', error.slot);
       }
       throw error;
@@ -121,7 +117,7 @@ export class Circuits {
 
   /** Records that the store could not be opened. */
   absent(error: unknown): void {
-    this.healthy = false;
+    this.isHealthy = false;
     this.of('').absent(error instanceof Error ? error : new Error(reasonOf(error)));
   }
 
@@ -130,13 +126,11 @@ export class Circuits {
   }
 
   private lookForReplaced(): void {
-    for (const { isFailing } of this.circuits.values()) {
-      if (!isFailing) continue;
-      const now = performance.now();
-      if (now - this.lookedAt < LOOK_AFTER_MS) return;
-      this.lookedAt = now;
-      return this.forgetReplaced();
-    }
+    if (this.areWell()) return;
+    const now = performance.now();
+    if (now - this.lookedAt < LOOK_AFTER_MS) return;
+    this.lookedAt = now;
+    this.forgetReplaced();
   }
 
   /**

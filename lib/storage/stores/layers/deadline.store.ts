@@ -31,11 +31,7 @@ export class DeadlineStore extends StoreLayer {
   }
 }
 
-/** A method of a store for checks or operations. */
-type Method = 'check' | 'reserve' | 'usage' | Exclude<OperationName, 'read'>;
-
-/** All of them. */
-const METHODS: readonly Method[] = [
+const METHODS = [
   'check',
   'reserve',
   'usage',
@@ -48,7 +44,9 @@ const METHODS: readonly Method[] = [
   'credit',
   'history',
   'blockedFor',
-];
+] as const satisfies readonly (keyof Store)[];
+
+type Method = (typeof METHODS)[number];
 
 /** A class of the library's stores. */
 interface StoreClass {

@@ -13,7 +13,7 @@ import {
 import type { Charge, Check, CheckAnswer, Store, StoreDecision } from '../store.js';
 import { Circuits, type StoreReport } from './circuits.js';
 import { LocalDecisions } from './local-decisions.js';
-import { type Layer, layerOf, StoreLayer } from './store-layer.js';
+import { StoreLayer } from './store-layer.js';
 
 export interface FallbackStoreOptions {
   /** Called when the first store, or one of its nodes, starts to fail and when it has recovered. */
@@ -38,7 +38,6 @@ export class FallbackStore extends StoreLayer {
   private readonly circuits: Circuits;
   private readonly closesPrimary: boolean;
   private readonly here: LocalDecisions;
-  private readonly local: Layer;
 
   constructor(
     inner: Store,
@@ -46,7 +45,6 @@ export class FallbackStore extends StoreLayer {
     { report = () => undefined, closesPrimary = true, localShare = 1 }: FallbackStoreOptions = {},
   ) {
     super(inner);
-    this.local = layerOf(local);
     this.circuits = new Circuits(this.inner, report);
     this.closesPrimary = closesPrimary;
     this.here = new LocalDecisions(local, localShare);
@@ -71,7 +69,7 @@ export class FallbackStore extends StoreLayer {
 
   override async close(): Promise<void> {
     this.circuits.close();
-    await this.local.close();
+    await this.here.store.close();
     if (this.closesPrimary) await super.close();
   }
 
@@ -151,7 +149,7 @@ export class FallbackStore extends StoreLayer {
     operation: Operation<N>,
     counters: readonly Counter[],
   ): Promise<OperationAnswer<N>> {
-    return this.local.operate({ ...operation, counters: counters.map((counter) => this.here.partOf(counter)) });
+    return this.here.store.operate({ ...operation, counters: counters.map((counter) => this.here.partOf(counter)) });
   }
 }
 

@@ -1,10 +1,9 @@
 import type { CompiledLimit } from '../../../engine/limits/compiled-limit.js';
-import type { CheckEntry, Counter } from '../../../engine/limits/counter.js';
-import { allOrNothing, type Part, takeOf } from '../all-or-nothing.js';
+import type { Counter } from '../../../engine/limits/counter.js';
+import { allOrNothing, partOf } from '../all-or-nothing.js';
 import { answerWith } from '../decide.js';
 import type { Operation, OperationAnswer, OperationName } from '../operation.js';
 import type { Check, CheckAnswer, Store, StoreDecision } from '../store.js';
-import { chargesOf } from '../store-decision.js';
 import { type Layer, layerOf, StoreLayer } from './store-layer.js';
 
 /**
@@ -59,16 +58,4 @@ export class InstanceScopeStore extends StoreLayer {
 
 function isOwn({ limit }: Counter): boolean {
   return limit.instance;
-}
-
-function partOf(
-  store: Layer,
-  entries: readonly CheckEntry[],
-  { refundable = false, hold = false, waits = false }: Check,
-): Part {
-  return {
-    entries,
-    ask: (peek, most) => store.decided({ ...takeOf(entries, most), peek, refundable, hold, waits }),
-    giveBack: (charged) => store.refund(chargesOf(entries, charged)),
-  };
 }

@@ -161,19 +161,12 @@ export class Counters {
     const { algorithm, parameters } = limit;
     // An entry with a cost of 0 only reads, regardless of the rest of its check.
     const looks = peek || cost === 0;
-    const refusedFirst = !view.allowed && blocks && !looks && limit.blockFor > 0 && view.block === undefined;
+    const refused = !view.allowed && blocks && !looks;
+    const refusedFirst = refused && limit.blockFor > 0 && view.block === undefined;
     if (refusedFirst) beginBlock(view);
-    const struck =
-      limit.strikes &&
-      !view.allowed &&
-      blocks &&
-      !looks &&
-      !refusedFirst &&
-      view.block !== undefined &&
-      prolongBlock(view);
+    const struck = limit.strikes && refused && !refusedFirst && view.block !== undefined && prolongBlock(view);
     // A check that can never fit isn't counted.
-    const mayCount = limit.countsRefused && blocks && !looks && cost <= limit.quota;
-    const counted = mayCount && !view.allowed && view.block === undefined;
+    const counted = limit.countsRefused && refused && cost <= limit.quota && view.block === undefined;
     if (counted) countRefusal(view);
     const charged = charges && view.allowed && !looks;
     // Delay and ticket describe the time before the charge, `remaining` the time after it.

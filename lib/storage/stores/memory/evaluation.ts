@@ -52,7 +52,7 @@ export function decisionOf(view: View, reset: number): StoreDecision {
   const { algorithm, parameters, name, quota, escalation } = limit;
   // A request with a cost of 0 gets no place in a queue and holds nothing.
   const takes = view.allowed && cost > 0;
-  const blocked = block === undefined ? 0 : block.until - state.now;
+  const blocked = blockedFor(view);
   const decision: StoreDecision = {
     allowed: view.allowed,
     limit: name,
@@ -101,7 +101,8 @@ export function waitFor(view: View, cost: number, blocked = blockedFor(view)): n
   return Math.max(needed, blocked);
 }
 
-function blockedFor({ block, state }: View): number {
+/** Microseconds until a block ends; 0 without one. */
+export function blockedFor({ block, state }: View): number {
   return block === undefined ? 0 : block.until - state.now;
 }
 

@@ -1,22 +1,10 @@
-import type { CompiledLimit } from '../../../engine/limits/compiled-limit.js';
 import { isOfStarts } from '../../../engine/limits/counter.js';
-import type { Correction } from '../../../engine/limits/estimates.js';
+import type { OpenCounter } from '../../../engine/limits/estimates.js';
 import type { KeptInMemory, MemoryBounds } from '../../../engine/limits/limit-feature.js';
-
-/** A counter whose changes are recorded. */
-interface ChangedCounter {
-  readonly limit: { readonly features: readonly object[] | undefined };
-  corrections: Correction[] | undefined;
-}
-
-/** The changes recorded in the view of a counter. */
-interface View extends ChangedCounter {
-  readonly limit: CompiledLimit;
-  readonly identity: string;
-}
+import type { View } from './counter-view.js';
 
 /** Records the correction of an earlier charge. The features of the limit get it when the counter is stored. */
-export function noteCorrection(view: ChangedCounter, difference: number, chargedAt: number | undefined): void {
+export function noteCorrection(view: OpenCounter, difference: number, chargedAt: number | undefined): void {
   if (view.limit.features === undefined || difference === 0) return;
   (view.corrections ??= []).push({ difference, chargedAt });
 }

@@ -39,7 +39,6 @@ class Rate extends Kept {
  * rate doubles in every second in which it is used. From half of the last rejected rate on, it grows by a sixteenth of that per second.
  * Each rejection halves it, once for all calls that were in flight. A rejection without a wait pauses all calls, twice as long each time
  * (RFC 6298); a rejection after such a pause only shows that the pause was too short. `lua/driver/learn-rate.lua` does the same.
- * same.
  */
 export class LearntRates {
   private readonly rates = new BoundedMap<Rate>(MAX_RATES, MAX_BYTES);

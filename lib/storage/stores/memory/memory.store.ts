@@ -1,13 +1,10 @@
 import type { ProcessLoad, WindowCount } from '../../../engine/algorithms/algorithm.js';
-import { algorithms } from '../../../engine/algorithms/index.js';
-import { RateLimitArgumentError } from '../../../engine/errors/errors.js';
-import { messages } from '../../../engine/errors/messages/general.js';
 import type { CompiledLimit } from '../../../engine/limits/compiled-limit.js';
 import { type Counter, counterId, lineageId, startsOf } from '../../../engine/limits/counter.js';
 import { ProcessMeter } from '../../../engine/util/process-meter.js';
 import { DirectStore, report } from '../decide.js';
 import { type FeatureReading, READ } from '../feature-reading.js';
-import { isEstimate } from '../store-decision.js';
+import { isEstimate, noHistory } from '../store-decision.js';
 import {
   type Charge,
   type Check,
@@ -24,12 +21,12 @@ import { blockByHand } from './block.js';
 import { CounterTable, defaultMaxBytes } from './counter-table.js';
 import { View, viewOf } from './counter-view.js';
 import { Counters } from './counters.js';
-import { toMs } from './evaluation.js';
+import { blockedFor, toMs } from './evaluation.js';
 import { KeptByFeatures, noteCorrection } from './kept-by-features.js';
 import { Learning } from './learning.js';
 import type { LearntRate, Lesson } from '../lesson.js';
 import { LearntRates } from './learnt-rates.js';
-import { Reservations } from './reservations.js';
+import { Claims, Reservations } from './reservations.js';
 
 /** Options of a `MemoryStore`. */
 export interface MemoryStoreOptions {
@@ -71,6 +68,7 @@ export class MemoryStore extends DirectStore implements Store {
   private readonly learning = new Learning();
   private readonly rates = new LearntRates();
   private readonly meter = new ProcessMeter();
+  private readonly claims = new Claims();
   private readonly reservations: Reservations;
   /** True unless a subclass overrides how checks are decided. */
   private readonly isOwn = this.check === DirectStore.prototype.check && this.decide === MemoryStore.prototype.decide;
@@ -95,7 +93,7 @@ export class MemoryStore extends DirectStore implements Store {
     this.table = new CounterTable(maxKeys, maxBytes, clock);
     this.features = new KeptByFeatures({ maxKeys, maxBytes });
     this.counters = new Counters(this.table, slackMs, load, this.features);
-    this.reservations = new Reservations(this.table, this.counters, load);
+    this.reservations = new Reservations(this.claims, this.table, this.counters, load);
   }
 
   /** The number of counters. */
@@ -149,7 +147,7 @@ export class MemoryStore extends DirectStore implements Store {
       } else if (refund.limit.adapts && refund.ticket !== undefined) {
         algorithm.adapting!.ended(parameters, view.state, refund.ticket, refund.end ?? 'ignored');
       } else {
-        const taken = claim === undefined ? refund : this.reservations.release(refund, claim, now);
+        const taken = claim === undefined ? refund : this.claims.release(refund, claim, now);
         if (taken === undefined) continue;
         algorithm.give(parameters, view.state, taken.units, taken.ticket, taken.chargedAt);
         noteCorrection(view, -taken.units, taken.chargedAt);
@@ -235,13 +233,7 @@ export class MemoryStore extends DirectStore implements Store {
 
   history(counter: Counter): Promise<WindowCount[]> {
     const { algorithm, parameters } = counter.limit;
-    if (algorithm.history === undefined) {
-      return Promise.reject(
-        new RateLimitArgumentError(messages.noHistory(counter.limit.name, algorithms.withAny('history')), {
-          code: 'SLUICE_UNSUPPORTED_CALL',
-        }),
-      );
-    }
+    if (algorithm.history === undefined) return Promise.reject(noHistory(counter.limit));
     return Promise.resolve(algorithm.history(parameters, this.look(counter).state));
   }
 
@@ -267,8 +259,7 @@ export class MemoryStore extends DirectStore implements Store {
   }
 
   blockedFor(counter: Counter): Promise<number> {
-    const { block, state } = viewOf(this.table, counter, this.clock());
-    return Promise.resolve(block === undefined ? 0 : toMs(block.until - state.now));
+    return Promise.resolve(toMs(blockedFor(viewOf(this.table, counter, this.clock()))));
   }
 
   close(): Promise<void> {
@@ -276,7 +267,7 @@ export class MemoryStore extends DirectStore implements Store {
     this.features.clear();
     this.learning.clear();
     this.rates.clear();
-    this.reservations.clear();
+    this.claims.clear();
     this.meter.close();
     return Promise.resolve();
   }

@@ -60,12 +60,12 @@ export class Claims {
     this.claims.put(claim, CLAIM_BYTES + 2 * key.length, false);
   }
 
-  /** Ends a claim. Returns the units to refund, if requested; units that could already be used are not refunded. */
-  release(key: string, now: number, givesBack: boolean): GivenBack | undefined {
-    const claim = this.find(key, now);
+  /** Ends a claim. Returns the units to refund, unless they are spent or could already be used. */
+  release(counter: Counter, { id, isSpent }: ClaimEnd, now: number): GivenBack | undefined {
+    const claim = this.find(claimKeyOf(counter, id), now);
     if (claim === undefined) return undefined;
     this.claims.delete(claim);
-    return givesBack && !claim.isUsed ? claim : undefined;
+    return isSpent || claim.isUsed ? undefined : claim;
   }
 
   clear(): void {
@@ -82,9 +82,8 @@ export class Claims {
 
 /** Takes units of a limit and its candidate that may be available later. With a claim, takes them only once. */
 export class Reservations {
-  private readonly claims = new Claims();
-
   constructor(
+    private readonly claims: Claims,
     private readonly table: CounterTable,
     private readonly counters: Counters,
     /** The load of the process, for adaptive limits. */
@@ -95,16 +94,6 @@ export class Reservations {
     const entries = asked.map((entry) => (entry.ofStarts === true ? startsOf(entry) : entry));
     const { claim } = entries[0]!;
     return claim === undefined ? this.take(entries, now) : this.takeOnce(entries, claim, now);
-  }
-
-  /** Ends a claim. Returns the units to refund, if there are any. */
-  release(counter: Counter, { id, isSpent }: ClaimEnd, now: number): GivenBack | undefined {
-    return this.claims.release(claimKeyOf(counter, id), now, !isSpent);
-  }
-
-  /** Forgets all claims. */
-  clear(): void {
-    this.claims.clear();
   }
 
   private takeOnce(

@@ -1,6 +1,6 @@
 import { RateLimitStoreError } from '../../../engine/errors/errors.js';
 import { messages } from '../../../engine/errors/messages/general.js';
-import { SharedDeadline, TimedCall } from '../../redis/deadline.js';
+import { SharedDeadline, storeTimeout, TimedCall } from '../../redis/deadline.js';
 import { batches, Gathering, partPlain } from './batches.js';
 import type { Job } from './jobs.js';
 import type { Program } from './program.js';
@@ -214,10 +214,7 @@ export class Batcher {
 
   timeOut(call: Call): void {
     this.calls.noteSilence();
-    this.fail(
-      call,
-      new RateLimitStoreError(messages.storeTimeout(this.calls.timeoutMs), { code: 'SLUICE_STORE_TIMEOUT' }),
-    );
+    this.fail(call, storeTimeout(this.calls.timeoutMs));
   }
 
   private end(call: Call): void {
@@ -236,7 +233,7 @@ export class Batcher {
     }
     this.queue.push(job);
     const { timeoutMs } = this.calls;
-    const error = new RateLimitStoreError(messages.storeTimeout(timeoutMs), { code: 'SLUICE_STORE_TIMEOUT' });
+    const error = storeTimeout(timeoutMs);
     setTimeout(() => job.reject(error), job.since + timeoutMs - performance.now()).unref();
   }
 }

@@ -26,19 +26,13 @@ export function partPlain(jobs: Job[]): Job[][] {
   return [jobs.filter((job) => !left.has(job)), jobs.filter((job) => left.has(job))];
 }
 
-/** The properties that limit the size of a call. */
-interface Sized {
-  readonly keys: number;
-  readonly work: number;
-}
-
 /** Maximum number of jobs and keys in one call; the rest goes into further calls. Lua can pass at most 8,000 arguments. */
 const MAX_JOBS = 500;
 const MAX_KEYS = 4000;
 
 /** Splits jobs into calls. */
-export function* batches<J extends Sized>(jobs: readonly J[]): Generator<J[]> {
-  let batch: J[] = [];
+export function* batches(jobs: readonly Job[]): Generator<Job[]> {
+  let batch: Job[] = [];
   let keys = 0;
   let work = 0;
   for (const job of jobs) {

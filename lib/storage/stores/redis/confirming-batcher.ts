@@ -1,15 +1,14 @@
 import { RateLimitStoreError } from '../../../engine/errors/errors.js';
 import { replicaMessages } from '../../../engine/errors/messages/redis.js';
-import { connect, duplicate, isCluster } from '../../redis/client.js';
+import { connect, isCluster } from '../../redis/client.js';
 import type { Connection, Server } from '../../redis/connection.js';
 import { asStoreError, notConnected, serverOf } from '../../redis/errors.js';
-import { withDeadline } from '../../redis/deadline.js';
-import type { Program, TestClock } from './program.js';
+import { storeTimeout, withDeadline } from '../../redis/deadline.js';
+import type { Program } from './program.js';
 import { ScriptCalls } from './script-calls.js';
-import { messages } from '../../../engine/errors/messages/general.js';
 import { Batcher } from './batcher.js';
 import type { Job } from './jobs.js';
-import { Slots } from './slots.js';
+import type { Slots } from './slots.js';
 
 /**
  * Calls of the script on separate connections that support `WAIT`, which returns how many replicas have the writes. `WAIT` blocks a
@@ -38,19 +37,13 @@ export class ConfirmingCalls extends ScriptCalls {
       const server = this.ranOn.get(program)!;
       return await withDeadline(server.wait(wanted, longestMs), this.timeoutMs);
     } catch (cause) {
-      throw asUnconfirmed(
-        new RateLimitStoreError(replicaMessages.unasked(longestMs), { cause, code: 'SLUICE_NOT_REPLICATED' }),
-      );
+      throw notReplicated(replicaMessages.unasked(longestMs), { cause });
     }
   }
 
   /** The error if too few replicas have confirmed. */
   unconfirmed(confirmed: number, wanted: number): RateLimitStoreError {
-    return asUnconfirmed(
-      new RateLimitStoreError(replicaMessages.unconfirmed(confirmed, wanted, this.longestMs), {
-        code: 'SLUICE_NOT_REPLICATED',
-      }),
-    );
+    return notReplicated(replicaMessages.unconfirmed(confirmed, wanted, this.longestMs));
   }
 
   /** All requests that wait for a connection share one event listener. */
@@ -72,36 +65,28 @@ export class ConfirmingCalls extends ScriptCalls {
   }
 }
 
-/** Marks an error that no node is responsible for. */
-export function asUnconfirmed(error: RateLimitStoreError): RateLimitStoreError {
+/** The error of a job whose replicas have not confirmed. It is marked, since no node is responsible for it. */
+function notReplicated(message: string, options?: ErrorOptions): RateLimitStoreError {
+  const error = new RateLimitStoreError(message, { ...options, code: 'SLUICE_NOT_REPLICATED' });
   error.isUnconfirmed = true;
   return error;
-}
-
-/** How a store calls the script. */
-interface CallOptions {
-  readonly prefix: string;
-  readonly timeoutMs: number;
-  readonly clock: TestClock | undefined;
-  readonly script: string | undefined;
 }
 
 /**
  * Sends jobs that replicas have to confirm on a separate connection, created on first use, so that other requests don't wait for them.
  */
 export class ConfirmingBatcher {
-  private readonly client: Connection;
   private readonly batcher: Batcher;
   private readonly timeoutMs: number;
   private connecting: Promise<void> | undefined;
 
-  constructor(client: Connection, { prefix, timeoutMs, clock, script }: CallOptions) {
-    this.client = duplicate(client, timeoutMs);
-    this.timeoutMs = timeoutMs;
-    const calls = new ConfirmingCalls(this.client, prefix, timeoutMs, clock, script);
-    const { client: own } = this;
-    const slots = isCluster(own) ? new Slots(own, prefix, (slot) => calls.whyMoving(slot)) : undefined;
+  constructor(
+    private readonly client: Connection,
+    calls: ConfirmingCalls,
+    slots: Slots | undefined,
+  ) {
     this.batcher = new Batcher(calls, slots, calls);
+    this.timeoutMs = calls.timeoutMs;
   }
 
   /** Sends a job once there is a connection. The time of a check includes that wait. */
@@ -122,18 +107,11 @@ export class ConfirmingBatcher {
   /** The error of a job that was not answered in time. It counts as a server failure only if the job waits for the server. */
   private late(job: Job): RateLimitStoreError {
     const { timeoutMs } = this;
-    switch (this.batcher.awaited(job)) {
-      case 'replicas':
-        return asUnconfirmed(
-          new RateLimitStoreError(replicaMessages.unasked(timeoutMs), { code: 'SLUICE_NOT_REPLICATED' }),
-        );
-      case 'turn':
-        return asUnconfirmed(
-          new RateLimitStoreError(replicaMessages.notItsTurn(timeoutMs), { code: 'SLUICE_NOT_REPLICATED' }),
-        );
-      default:
-        return new RateLimitStoreError(messages.storeTimeout(timeoutMs), { code: 'SLUICE_STORE_TIMEOUT' });
-    }
+    const awaited = this.batcher.awaited(job);
+    if (awaited === 'server') return storeTimeout(timeoutMs);
+    return notReplicated(
+      awaited === 'replicas' ? replicaMessages.unasked(timeoutMs) : replicaMessages.notItsTurn(timeoutMs),
+    );
   }
 
   /** Pending requests are answered first. */

@@ -12,34 +12,11 @@ import {
   type ReserveEntry,
 } from '../store.js';
 import { claimKeyOf, creditIdKeyOf, keyOf, noteKeyOf, rateKeyOf } from './keys.js';
-import {
-  BLOCK,
-  BLOCKED_FOR,
-  CLAIM,
-  CONSUME,
-  CONSUME_EACH,
-  CONSUME_REFUNDABLE,
-  CONSUME_WAITING,
-  CREDIT,
-  HISTORY,
-  HOLD,
-  LEARN,
-  LEARN_RATE,
-  OF_FEATURE,
-  PEEK,
-  PENALIZE,
-  REFUND,
-  RELEASE,
-  RENEW,
-  RESERVE,
-  SETTLE,
-  TOGETHER,
-  UP_TO,
-} from './operations.js';
+import * as code from './operations.js';
 import { ProgramKeys, ProgramLimits } from './program-parts.js';
 
 const ONLY_LOOK = -1;
-const LEARNT_OR_CLAIMED: readonly number[] = [LEARN, LEARN_RATE, RELEASE];
+const LEARNT_OR_CLAIMED: readonly number[] = [code.LEARN, code.LEARN_RATE, code.RELEASE];
 const UNKNOWN = -1;
 /** The kinds of programs. The script only sets up the parts that a kind needs. */
 const CHECKS = 0;
@@ -116,11 +93,11 @@ export class GeneralProgram {
     this.endRun();
     if (together !== undefined) {
       const numbers = together.numbers(entries);
-      this.body += `,${[TOGETHER, numbers.length, `"${together.name}"`, ...numbers].join(',')}`;
+      this.body += `,${[code.TOGETHER, numbers.length, `"${together.name}"`, ...numbers].join(',')}`;
     }
-    if (upTo) this.body += `,${UP_TO},0`;
-    const charging = waits ? CONSUME_WAITING : refundable ? CONSUME_REFUNDABLE : CONSUME;
-    this.body += `,${peek ? PEEK : hold ? HOLD : charging},${entries.length}`;
+    if (upTo) this.body += `,${code.UP_TO},0`;
+    const charging = waits ? code.CONSUME_WAITING : refundable ? code.CONSUME_REFUNDABLE : code.CONSUME;
+    this.body += `,${peek ? code.PEEK : hold ? code.HOLD : charging},${entries.length}`;
     for (const [index, { cost }] of entries.entries()) this.body += `,${limits[index]},${keys[index]},${cost}`;
   }
 
@@ -128,7 +105,7 @@ export class GeneralProgram {
   reserve(entries: readonly ReserveEntry[], claim: Claim | undefined): void {
     this.endRun();
     if (claim !== undefined) this.kind = LESSONS_AND_CLAIMS;
-    this.body += `,${claim === undefined ? RESERVE : CLAIM},${entries.length}`;
+    this.body += `,${claim === undefined ? code.RESERVE : code.CLAIM},${entries.length}`;
     for (const entry of entries) {
       const micros = claim?.looks === true ? ONLY_LOOK : Math.floor(entry.maxWaitMs * 1000);
       this.body += `,${this.limits.of(entry.limit)},${this.keys.ofCounter(entry)},${entry.cost},${micros}`;
@@ -142,27 +119,27 @@ export class GeneralProgram {
     const { units, ticket = NO_TICKET, chargedAt = NO_TIME, actual = 0, claim } = refund;
     if (claim !== undefined) {
       const key = this.keys.of(claimKeyOf(keyOf(this.prefix, refund), claim.id));
-      this.operation(RELEASE, refund, key, claim.isSpent ? 0 : 1);
+      this.operation(code.RELEASE, refund, key, claim.isSpent ? 0 : 1);
     } else if (isEstimate(refund)) {
-      this.operation(SETTLE, refund, units, ticket, chargedAt, actual);
+      this.operation(code.SETTLE, refund, units, ticket, chargedAt, actual);
     } else {
-      this.operation(REFUND, refund, units, ticket, chargedAt);
+      this.operation(code.REFUND, refund, units, ticket, chargedAt);
     }
   }
 
   credit(credit: Credit): void {
     const { units, id } = credit;
     const key = id === undefined ? 0 : this.keys.of(creditIdKeyOf(this.prefix, credit, id));
-    this.operation(CREDIT, { ...credit, limit: credit.limit.whole }, units, key, CREDIT_KNOWN_FOR);
+    this.operation(code.CREDIT, { ...credit, limit: credit.limit.whole }, units, key, CREDIT_KNOWN_FOR);
   }
 
   penalize(charge: Charge): void {
     // Even if a key may only take a part of the quota, it owes everything that was used.
-    this.operation(PENALIZE, { ...charge, limit: charge.limit.whole }, charge.units);
+    this.operation(code.PENALIZE, { ...charge, limit: charge.limit.whole }, charge.units);
   }
 
   block(counter: Counter, durationMs: number): void {
-    this.operation(BLOCK, counter, Math.round(durationMs * 1000));
+    this.operation(code.BLOCK, counter, Math.round(durationMs * 1000));
   }
 
   learn(counter: Counter, lesson: Lesson): void {
@@ -172,24 +149,24 @@ export class GeneralProgram {
     const learnt = [note, remaining ?? UNKNOWN, micros(resetAfterMs), micros(ageMs), window ?? UNKNOWN];
     learnt.push(inFlight, instance, micros(blockMs), asking);
     if (rate === undefined) {
-      this.operation(LEARN, counter, ...learnt, lesson.quota ?? UNKNOWN);
+      this.operation(code.LEARN, counter, ...learnt, lesson.quota ?? UNKNOWN);
       return;
     }
     const { quota, windowMs, accepted, refused, largest, slowestMs } = rate;
     learnt.push(this.keys.of(rateKeyOf(key)), quota ?? UNKNOWN, micros(windowMs), accepted, refused ? 1 : 0, largest);
-    this.operation(LEARN_RATE, counter, ...learnt, micros(slowestMs));
+    this.operation(code.LEARN_RATE, counter, ...learnt, micros(slowestMs));
   }
 
   renew(lease: HeldLease): void {
-    this.operation(RENEW, lease, lease.units, lease.ticket);
+    this.operation(code.RENEW, lease, lease.units, lease.ticket);
   }
 
   history(counter: Counter): void {
-    this.operation(HISTORY, counter);
+    this.operation(code.HISTORY, counter);
   }
 
   blockedFor(counter: Counter): void {
-    this.operation(BLOCKED_FOR, counter);
+    this.operation(code.BLOCKED_FOR, counter);
   }
 
   /** Adds an operation of a feature on a counter. */
@@ -199,7 +176,7 @@ export class GeneralProgram {
     this.endRun();
     this.kind = Math.min(this.kind, OPERATIONS);
     const target = `${this.limits.of(counter.limit)},${this.keys.ofCounter(counter)}`;
-    this.body += `,${OF_FEATURE},1,${target},${texts.length},${texts.join(',')}`;
+    this.body += `,${code.OF_FEATURE},1,${target},${texts.length},${texts.join(',')}`;
   }
 
   /** Adds a check whose keys follow each other. */
@@ -220,7 +197,7 @@ export class GeneralProgram {
   private endRun(): void {
     if (this.run === undefined) return;
     const { entries, width, first, step, count } = this.run;
-    this.body += `,${CONSUME_EACH},${width},${count},${first},${step}${entries}`;
+    this.body += `,${code.CONSUME_EACH},${width},${count},${first},${step}${entries}`;
     this.run = undefined;
   }
 

@@ -15,7 +15,7 @@ export abstract class Job {
   /** The number of times it was sent. */
   tries = 0;
   /** True once its answer or its failure was passed on. */
-  private isSettled = false;
+  isOver = false;
 
   constructor(
     /** One of its counters, all of which are in one slot. */
@@ -33,11 +33,6 @@ export abstract class Job {
     return true;
   }
 
-  /** True if the caller has an answer or an error. */
-  get isOver(): boolean {
-    return this.isSettled;
-  }
-
   /** All of its counters. */
   get counters(): readonly Counter[] {
     return [this.counter];
@@ -52,15 +47,15 @@ export abstract class Job {
 
   /** Passes the answer on, unless the job has failed. */
   settle(): void {
-    if (this.isSettled) return;
-    this.isSettled = true;
+    if (this.isOver) return;
+    this.isOver = true;
     this.handOn();
   }
 
   /** Fails the job, unless it was answered. */
   reject(error: RateLimitStoreError): void {
-    if (this.isSettled) return;
-    this.isSettled = true;
+    if (this.isOver) return;
+    this.isOver = true;
     this.fail(error);
   }
 

@@ -125,9 +125,10 @@ export class ProgramLimits {
       name,
       (shadow ? SHADOW : 0) + (strikes ? STRIKES : 0) + (countsRefused ? COUNTS_REFUSED : 0),
       parameters.quota,
+      escalation === undefined ? blockFor : -escalation.steps.length,
+      carry === undefined ? 0 : CARRY[carry.mode],
+      carry?.quotaBefore ?? 0,
     ];
-    common.push(escalation === undefined ? blockFor : -escalation.steps.length);
-    common.push(carry === undefined ? 0 : CARRY[carry.mode], carry?.quotaBefore ?? 0);
     this.written += `,${[...common, values.length, ...values].join(',')}`;
     if (escalation !== undefined) this.written += `,${escalation.forgetAfter},${escalation.steps.join(',')}`;
     if (count > 0) this.written += `,${count}${ofFeatures}`;

@@ -1,28 +1,37 @@
 import type { WindowCount } from '../../../engine/algorithms/algorithm.js';
-import { algorithms } from '../../../engine/algorithms/index.js';
-import { RateLimitArgumentError } from '../../../engine/errors/errors.js';
-import { messages } from '../../../engine/errors/messages/general.js';
+import { RateLimitStoreError } from '../../../engine/errors/errors.js';
 import type { CompiledLimit } from '../../../engine/limits/compiled-limit.js';
-import { type Counter, startsOf } from '../../../engine/limits/counter.js';
+import { type CheckEntry, type Counter, startsOf } from '../../../engine/limits/counter.js';
 import type { NodeRedisConnection } from '../../redis/node-redis/types.js';
-import { connect, connectionOf, isCluster, type RedisClient } from '../../redis/client.js';
+import { connect, connectionOf, duplicate, isCluster, type RedisClient } from '../../redis/client.js';
 import type { Connection } from '../../redis/connection.js';
 import { withDeadline } from '../../redis/deadline.js';
 import { endSentinels } from '../../redis/sentinels.js';
-import { answerWith, DirectStore, report } from '../decide.js';
+import { allOrNothing, partOf } from '../all-or-nothing.js';
+import { answerWith, DirectStore, promised, report } from '../decide.js';
 import { type FeatureReading, READ } from '../feature-reading.js';
-import type { Charge, Check, CheckAnswer, Credit, HeldLease, Refund, ReserveEntry, Store } from '../store.js';
+import type {
+  Charge,
+  Check,
+  CheckAnswer,
+  Credit,
+  HeldLease,
+  Refund,
+  ReserveEntry,
+  Store,
+  StoreDecision,
+} from '../store.js';
 import type { LearntRate, Lesson } from '../lesson.js';
+import { noHistory } from '../store-decision.js';
 import { Batcher } from './batcher.js';
-import { ConfirmingBatcher } from './confirming-batcher.js';
+import { ConfirmingBatcher, ConfirmingCalls } from './confirming-batcher.js';
 import { CheckJob, type Job, OperationJob } from './jobs.js';
 import { extraKeysOf, featureKeysOf, keyOf, moreKeysOf, noteKeyOf, rateKeyOf } from './keys.js';
 import type { FeatureCall, GeneralProgram } from './general-program.js';
 import type { TestClock } from './program.js';
 import type { Reply } from './reply.js';
 import { ScriptCalls } from './script-calls.js';
-import { Slots } from './slots.js';
-import { TimedChecks } from './timed-checks.js';
+import { type Slots, slotsOf } from './slots.js';
 
 /** The number of keys for the known state of an upstream, and for that and a learned rate. */
 const NOTE = 1;
@@ -86,7 +95,6 @@ export class RedisStore extends DirectStore implements Store {
   /** For limits whose units replicas confirm. */
   private confirming: ConfirmingBatcher | undefined;
   private readonly startConfirming: () => ConfirmingBatcher;
-  private readonly timedChecks: TimedChecks;
   /** The master that has a counter's slot, as the Cluster client knows it; absent with a single server. */
   readonly nodeOf?: (counter: Counter) => string;
   /** The slot of a counter in a Cluster. */
@@ -113,16 +121,19 @@ export class RedisStore extends DirectStore implements Store {
     this.ownsClient = ownsClient;
     this.release = release;
     this.calls = new ScriptCalls(client, prefix, timeoutMs, clock, script);
-    if (isCluster(client)) {
-      const slots = new Slots(client, prefix, (slot) => this.calls.whyMoving(slot));
+    const slots = slotsOf(client, prefix, this.calls);
+    if (slots !== undefined) {
       this.slots = slots;
       this.nodeOf = (counter) => slots.nodeOf(counter);
       this.slotOf = (counter) => slots.of(counter);
       this.hasNode = (node) => slots.hasNode(node);
     }
     this.batcher = new Batcher(this.calls, this.slots, undefined, gatherMs);
-    this.startConfirming = () => new ConfirmingBatcher(client, { prefix, timeoutMs, clock, script });
-    this.timedChecks = new TimedChecks(this, timeoutMs, (refunds) => this.refund(refunds), this.slots);
+    this.startConfirming = () => {
+      const own = duplicate(client, timeoutMs);
+      const calls = new ConfirmingCalls(own, prefix, timeoutMs, clock, script);
+      return new ConfirmingBatcher(own, calls, slotsOf(own, prefix, calls));
+    };
   }
 
   /** Connects and loads the script. */
@@ -159,18 +170,43 @@ export class RedisStore extends DirectStore implements Store {
     if (slots !== undefined && check.entries.length > 1) {
       const parts = slots.group(check.entries);
       if (parts.length > 1) {
-        answerWith(this.timedChecks.decideAcrossSlots(check, parts), answer);
+        answerWith(this.decideAcrossSlots(check, parts), answer);
         return;
       }
     }
     if (check.since === undefined) this.enqueue(new CheckJob(check, answer));
-    else answerWith(this.timedChecks.decide(check, check.since), answer);
+    // A check that has already waited gets the rest of its time.
+    else answerWith(this.decideUntil(check, check.since + this.timeoutMs), answer);
   }
 
   /** @internal */
   enqueue(job: Job): void {
     if (job.replicas === 0) this.batcher.enqueue(job);
     else (this.confirming ??= this.startConfirming()).enqueue(job);
+  }
+
+  /** Decides one slot after another. If a later slot rejects, the earlier charges are refunded. */
+  private async decideAcrossSlots(check: Check, slots: CheckEntry[][]): Promise<StoreDecision[]> {
+    const { timeoutMs } = this;
+    const deadline = { at: (check.since ?? performance.now()) + timeoutMs, timeoutMs };
+    const inTime = {
+      decided: (part: Check) => this.decideUntil(part, deadline.at),
+      refund: (refunds: readonly Refund[]) => this.refund(refunds),
+    };
+    const parts = slots.map((entries) => partOf(inTime, entries, { ...check, refundable: true }));
+    const decisions = await allOrNothing(check.entries, parts, check.peek ?? false, deadline, check.upTo);
+    return check.refundable === true ? decisions : decisions.map(({ chargedAt: _, ...decision }) => decision);
+  }
+
+  private async decideUntil(check: Check, deadline: number): Promise<StoreDecision[]> {
+    const decisions = promised((answer) => this.enqueue(new CheckJob(check, answer)));
+    try {
+      return await withDeadline(decisions, deadline - performance.now(), this.timeoutMs);
+    } catch (error) {
+      if (!(error instanceof RateLimitStoreError) || error.node !== undefined || this.slots === undefined) throw error;
+      const counter = check.entries[0]!;
+      throw this.slots.blame(this.slots.nodeOf(counter), error, counter);
+    }
   }
 
   private reservation(check: Check, answer: CheckAnswer): Job {
@@ -198,12 +234,7 @@ export class RedisStore extends DirectStore implements Store {
   }
 
   credit(credit: Credit): Promise<number> {
-    return this.send(
-      credit,
-      (program) => program.credit(credit),
-      (reply) => reply.wait(),
-      credit.id === undefined ? 0 : CREDIT_ID,
-    );
+    return this.send(credit, (program) => program.credit(credit), readWait, credit.id === undefined ? 0 : CREDIT_ID);
   }
 
   async penalize(charge: Charge): Promise<void> {
@@ -253,17 +284,8 @@ export class RedisStore extends DirectStore implements Store {
   }
 
   async history(counter: Counter): Promise<WindowCount[]> {
-    if (counter.limit.algorithm.history === undefined) {
-      throw new RateLimitArgumentError(messages.noHistory(counter.limit.name, algorithms.withAny('history')), {
-        code: 'SLUICE_UNSUPPORTED_CALL',
-      });
-    }
-    return this.send(
-      counter,
-      (program) => program.history(counter),
-      (reply) => reply.history(),
-      ...LOOKS,
-    );
+    if (counter.limit.algorithm.history === undefined) throw noHistory(counter.limit);
+    return this.send(counter, (program) => program.history(counter), readHistory, ...LOOKS);
   }
 
   /** @internal */
@@ -279,12 +301,7 @@ export class RedisStore extends DirectStore implements Store {
   }
 
   blockedFor(counter: Counter): Promise<number> {
-    return this.send(
-      counter,
-      (program) => program.blockedFor(counter),
-      (reply) => reply.wait(),
-      ...LOOKS,
-    );
+    return this.send(counter, (program) => program.blockedFor(counter), readWait, ...LOOKS);
   }
 
   /** @internal Runs an operation of a feature on a counter. If `read` returns `undefined`, it is sent again. */
@@ -325,6 +342,8 @@ export class RedisStore extends DirectStore implements Store {
 }
 
 const succeeded = (reply: Reply) => reply.operation();
+const readWait = (reply: Reply) => reply.wait();
+const readHistory = (reply: Reply) => reply.history();
 /** The script's reply to a block of a counter that already had a block or offences. */
 const WAS_BLOCKED = 2;
 const blocked = (reply: Reply) => reply.operation(WAS_BLOCKED);

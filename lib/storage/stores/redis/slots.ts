@@ -2,8 +2,8 @@ import calculateSlot from 'cluster-key-slot';
 import { RateLimitStoreError } from '../../../engine/errors/errors.js';
 import { messages } from '../../../engine/errors/messages/general.js';
 import type { Counter } from '../../../engine/limits/counter.js';
-import { rediscoverNodes } from '../../redis/client.js';
-import type { ServerCluster } from '../../redis/connection.js';
+import { isCluster, rediscoverNodes } from '../../redis/client.js';
+import type { Connection, ServerCluster } from '../../redis/connection.js';
 import { hashTagOf, keyOf } from './keys.js';
 
 /** The slots of a Cluster and their nodes, as the client knows them. */
@@ -50,6 +50,15 @@ export class Slots {
     if (reason !== undefined) error.slot = slot;
     return error;
   }
+}
+
+/** The slots of a Cluster; `undefined` for one server. */
+export function slotsOf(
+  client: Connection,
+  prefix: string,
+  calls: { whyMoving(slot: number): string | undefined },
+): Slots | undefined {
+  return isCluster(client) ? new Slots(client, prefix, (slot) => calls.whyMoving(slot)) : undefined;
 }
 
 export function groupBy<T>(values: readonly T[], group: (value: T) => number): T[][] {

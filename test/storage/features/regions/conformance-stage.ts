@@ -360,7 +360,7 @@ export class ConformanceStage {
 
   private bindTime(index: number): void {
     const latest = () => this.times(index).homeNow;
-    limitRegionsOf(this.counter.limit)!.time = { latest, now: () => this.home.place.micros };
+    limitRegionsOf(this.counter.limit)!.time = { latest, now: () => this.home.place.micros, region: 0 };
   }
 
   /** What the model's region has, to be kept if it is changed. */

@@ -12,21 +12,14 @@ import { until } from '../../../support/time/until.js';
 import { PATIENCE_MS } from '../../../support/redis/patience.mjs';
 
 const OPTIONS: AlgorithmOptions = { algo: 'sliding-log', rate: 5, interval: '10m' };
-const WISH: Wish = {
-  id: 1,
-  origin: 1,
-  want: 1,
-  least: 1,
-  need: 1,
-  charge: 0,
-  window: 0,
-  granted: 0,
-  held: 0,
-  returns: [],
-};
-
 /** Exchanges of all instances are of one region. */
 let nextId = 1;
+
+/** A wish of a region that holds nothing, in the order of `lua/features/regions.lua`. */
+function wishOf(want: number): Wish {
+  const [origin, need, charge, window, granted, held, returns] = [1, 1, 0, 0, 0, 0, 0];
+  return [nextId++, origin, want, want, need, charge, window, granted, held, returns];
+}
 
 async function clientOf(server: RedisServer): Promise<Redis> {
   const client = (await createClient(server.url)) as Redis;
@@ -101,7 +94,7 @@ describe('an instance of a region whose home is on its own server', () => {
     const counter = { limit, identity: 'user:1' };
     return {
       async take(want: number): Promise<number | undefined> {
-        return (await home.grant(counter, { ...WISH, id: nextId++, want, least: want }))?.units;
+        return (await home.grant(counter, wishOf(want)))?.units;
       },
     };
   }
