@@ -117,7 +117,7 @@ export class MissingUnits {
   /** Decides limits whose home doesn't answer by their `onStoreError`, and all other limits in the store. */
   async decideWithout(check: Check, missing: readonly Missing[], error: unknown): Promise<StoreDecision[]> {
     if (!(error instanceof RateLimitStoreError)) throw error;
-    const { entries, peek = false, refundable = false, hold = false, strict = false, upTo } = check;
+    const { entries, peek = false, strict = false, upTo } = check;
     const alone = missing.map(({ entry }) => entry);
     const others = entries.filter((entry) => !alone.includes(entry));
     if (others.length === 0) return this.alone.decide(check, error);
@@ -133,7 +133,7 @@ export class MissingUnits {
       },
       refund: here.refund,
     };
-    const parts = [partOf(here, alone, { refundable: true, hold }), partOf(there, others, { refundable, hold })];
+    const parts = [partOf(here, alone, { ...check, refundable: true }), partOf(there, others, check)];
     return allOrNothing(entries, parts, peek, undefined, upTo);
   }
 

@@ -121,7 +121,11 @@ describe('two apps in two regions', () => {
     ['gcra', 20],
     ['budget', 100],
   ])('allow together what the limit says: %s', async (name, units) => {
-    expect(await takeAll(name, 'user:1')).toBe(units);
+    const since = performance.now();
+    const taken = await takeAll(name, 'user:1');
+    const refilled = ['bucket', 'gcra'].includes(name) ? Math.ceil((performance.now() - since) / 1000) : 0;
+    expect(taken).toBeGreaterThanOrEqual(units);
+    expect(taken).toBeLessThanOrEqual(units + refilled);
   });
 
   it('take no unit of a check that another limit refuses', async () => {
@@ -213,9 +217,11 @@ describe('two apps in two regions', () => {
     await there.unblock('e');
     for (const limiter of [here, there]) await until(async () => (await limiter.consume('e')).allowed);
     await here.reset('e');
+    let taken = 0;
+    // Units may still be on their way when both regions refuse.
+    await until(async () => (taken += await takeAll('shared', 'e')) >= 10);
     // The other region may have used a unit that it held, before it heard of the reset.
-    const taken = await takeAll('shared', 'e');
-    expect([10, 11, 12]).toContain(taken);
+    expect(taken).toBeLessThanOrEqual(12);
   });
 
   it('keep nothing of what was asked for in advance before a reset', async () => {
