@@ -30,7 +30,9 @@ describe('the messages of the package', () => {
   it('stand nowhere else as literals of an error', () => {
     const files = readdirSync(LIB, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
     const literals = files.filter((file) =>
-      /new RateLimit\w*(?:Error|Exception)\(\s*['"`]/.test(readFileSync(join(LIB, file), 'utf8')),
+      /(?:new RateLimit\w*(?:Error|Exception)\(|(?:config|argument)Error\([^,]*,)\s*['"`]/.test(
+        readFileSync(join(LIB, file), 'utf8'),
+      ),
     );
     expect(files.length).toBeGreaterThan(100);
     expect(literals).toEqual([]);

@@ -1,6 +1,6 @@
 import type { Algorithm } from '../../engine/algorithms/algorithm.js';
 import { type AlgorithmOptions, algorithms } from '../../engine/algorithms/index.js';
-import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { configError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { optionMessages } from '../../engine/errors/messages/options.js';
 import { PRIORITIES } from '../../engine/limits/arguments.js';
@@ -268,18 +268,18 @@ function refuseForeign(definition: object, algorithm: Algorithm, location: strin
     if (!isCommon(option) && algorithms.withOption(option).length === 0) {
       const names = Object.keys(known);
       if (isModuleOption(option)) {
-        throw new RateLimitConfigError(messages.misplacedOption(location, option, 'RateLimitModule', names), {
-          code: 'SLUICE_MISPLACED_OPTION',
-        });
+        throw configError(
+          'SLUICE_MISPLACED_OPTION',
+          messages.misplacedOption(location, option, 'RateLimitModule', names),
+        );
       }
-      throw new RateLimitConfigError(messages.unknownOption(location, option, names, lacking()), {
-        code: 'SLUICE_UNKNOWN_OPTION',
-      });
+      throw configError('SLUICE_UNKNOWN_OPTION', messages.unknownOption(location, option, names, lacking()));
     }
     if (value !== undefined)
-      throw new RateLimitConfigError(optionMessages.at(location, refusalOf(option, algorithm) + lacking()), {
-        code: 'SLUICE_UNSUPPORTED_OPTION',
-      });
+      throw configError(
+        'SLUICE_UNSUPPORTED_OPTION',
+        optionMessages.at(location, refusalOf(option, algorithm) + lacking()),
+      );
   }
 }
 

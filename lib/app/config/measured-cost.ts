@@ -1,5 +1,5 @@
 import type { Algorithm } from '../../engine/algorithms/algorithm.js';
-import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { configError, RateLimitConfigError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { readOptions } from '../../engine/options/check-options.js';
 import { object, orFunction, type Size, size, time, whole, words } from '../../engine/options/kinds.js';
@@ -95,9 +95,7 @@ export function readMeasure(cost: unknown, algorithm: Algorithm | undefined, loc
   if (!isObject(cost)) return undefined;
   if (algorithm?.leases !== undefined) {
     const able = algorithms.namesOf(({ leases }) => leases === undefined);
-    throw new RateLimitConfigError(messages.measuresHeld(location, algorithm.name, able), {
-      code: 'SLUICE_UNSUPPORTED_OPTION',
-    });
+    throw configError('SLUICE_UNSUPPORTED_OPTION', messages.measuresHeld(location, algorithm.name, able));
   }
   const { by, estimate } = readOptions(`${location}.cost`, cost, rows);
   const kind = kindOf[by];

@@ -1,4 +1,4 @@
-import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { configError, RateLimitConfigError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { codeOfWrong, optionMessages } from '../../engine/errors/messages/options.js';
 import { regionMessages } from '../../engine/errors/messages/redis.js';
@@ -76,8 +76,7 @@ export function readSettings(written: RateLimitModuleOptions): RateLimitSettings
   if (typeof written !== 'object' || written === null || Array.isArray(written)) {
     throw new RateLimitConfigError(optionMessages.hinted(messages.notOptions(LOCATION, written), written));
   }
-  if (Object.hasOwn(written, 'guard'))
-    throw new RateLimitConfigError(messages.misplacedGuard(), { code: 'SLUICE_MISPLACED_OPTION' });
+  if (Object.hasOwn(written, 'guard')) throw configError('SLUICE_MISPLACED_OPTION', messages.misplacedGuard());
   refuseUnknown(LOCATION, written, [...MODULE_OPTIONS, 'guard'], ownerOfOption);
   const options = givenOptions(written, MODULE_OPTIONS);
   for (const [option, expected, isValid] of OPTION_CHECKS) {
@@ -88,7 +87,7 @@ export function readSettings(written: RateLimitModuleOptions): RateLimitSettings
   if (store !== undefined && redis !== undefined)
     throw wrongOption('store', store, "no 'redis' next to it", 'SLUICE_EXCLUDED_OPTIONS');
   if (redis !== undefined && !isRedisConnection(redis)) {
-    throw new RateLimitConfigError(wrongRedis(LOCATION, redis), { code: 'SLUICE_INVALID_REDIS' });
+    throw configError('SLUICE_INVALID_REDIS', wrongRedis(LOCATION, redis));
   }
   const timeoutMs = timeLimit('timeout', timeout);
   return {
@@ -162,7 +161,7 @@ function wrongOption(
   expected: string,
   code = codeOfWrong(expected),
 ): RateLimitConfigError {
-  return new RateLimitConfigError(messages.wrongOption(LOCATION, option, got, expected), { code });
+  return configError(code, messages.wrongOption(LOCATION, option, got, expected));
 }
 
 /** With `enforce` each limit keeps its own `mode`. */
@@ -185,13 +184,10 @@ function readRegions(given: unknown, hasRedis: boolean, timeoutMs: number): Regi
   refuseUnknown(REGIONS_LOCATION, given, ['name', 'home']);
   const { name, home } = givenOptions(given as unknown as RegionOptions, ['name', 'home']);
   if (typeof name !== 'string' || !NAME.test(name)) throw new RateLimitConfigError(regionMessages.wrongName(name));
-  if (!isRedisConnection(home))
-    throw new RateLimitConfigError(wrongRedis(REGIONS_LOCATION, home, 'home'), { code: 'SLUICE_INVALID_REDIS' });
-  if (!hasRedis) throw new RateLimitConfigError(regionMessages.noRedis(), { code: 'SLUICE_MISSING_OPTION' });
+  if (!isRedisConnection(home)) throw configError('SLUICE_INVALID_REDIS', wrongRedis(REGIONS_LOCATION, home, 'home'));
+  if (!hasRedis) throw configError('SLUICE_MISSING_OPTION', regionMessages.noRedis());
   if (timeoutMs > LONGEST_TIMEOUT_MS) {
-    throw new RateLimitConfigError(regionMessages.longTimeout(timeoutMs, LONGEST_TIMEOUT_MS), {
-      code: 'SLUICE_INVALID_DURATION',
-    });
+    throw configError('SLUICE_INVALID_DURATION', regionMessages.longTimeout(timeoutMs, LONGEST_TIMEOUT_MS));
   }
   return { name, home };
 }

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Policy } from '../config/policy.js';
-import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { configError } from '../../engine/errors/errors.js';
 import { moduleLogger } from '../../engine/errors/logger.js';
 import { policyMessages } from '../../engine/errors/messages/rates.js';
 import type { Overrides } from '../overrides/overrides.js';
@@ -85,16 +85,14 @@ export class Policies {
   /** Applies the first version, once all limits in code are known. Throws `RateLimitConfigError`. */
   begin(): void {
     const problems = this.current === undefined ? [] : allAtOnce(this.take(this.current));
-    if (problems.length > 0)
-      throw new RateLimitConfigError(policyMessages.refused(problems), { code: 'SLUICE_INVALID_POLICY' });
+    if (problems.length > 0) throw configError('SLUICE_INVALID_POLICY', policyMessages.refused(problems));
   }
 
   /** Throws `RateLimitConfigError` for keys that no limit can have, once the limits of all routes are known. */
   check(): void {
     this.knowsRoutes = true;
     const problems = this.current === undefined ? [] : keyProblems(this.current, this.registry);
-    if (problems.length > 0)
-      throw new RateLimitConfigError(policyMessages.refused(problems), { code: 'SLUICE_INVALID_POLICY' });
+    if (problems.length > 0) throw configError('SLUICE_INVALID_POLICY', policyMessages.refused(problems));
   }
 
   /** Starts watching for further versions. */

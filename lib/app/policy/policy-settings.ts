@@ -1,7 +1,7 @@
 import { duration, refuseUnknown } from '../../engine/options/check-options.js';
 import { givenOptions, orElse } from '../../engine/options/values.js';
 import type { PolicyOptions } from '../config/policy.js';
-import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { configError, RateLimitConfigError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { policyMessages } from '../../engine/errors/messages/rates.js';
 import { FilePolicySource, FunctionPolicySource, type PolicySource } from './sources.js';
@@ -31,7 +31,7 @@ export function readPolicySettings(written: PolicyOptions): PolicySettings {
   if (timeoutMs > LONGEST_TIMEOUT_MS) throw wrongOption('timeout', options.timeout, policyMessages.timeoutExpected());
   const source = sourceOf(from, timeoutMs);
   if (every !== undefined && !watch)
-    throw new RateLimitConfigError(policyMessages.everyWithoutWatch(every), { code: 'SLUICE_MISSING_OPTION' });
+    throw configError('SLUICE_MISSING_OPTION', policyMessages.everyWithoutWatch(every));
   const everyMs = every === undefined ? source.everyMs : duration(LOCATION, 'every', every) / 1000;
   if (everyMs < SHORTEST_EVERY_MS || everyMs > LONGEST_EVERY_MS) {
     throw wrongOption('every', every, policyMessages.everyExpected());
@@ -43,9 +43,10 @@ function sourceOf(source: unknown, timeoutMs: number): PolicySource {
   if (typeof source === 'function') return new FunctionPolicySource(source as never, timeoutMs);
   if (typeof source === 'string' && isPolicyPath(source)) return new FilePolicySource(source);
   if (source === undefined) {
-    throw new RateLimitConfigError(messages.missingOption(LOCATION, 'source', policyMessages.sourceExpected()), {
-      code: 'SLUICE_MISSING_OPTION',
-    });
+    throw configError(
+      'SLUICE_MISSING_OPTION',
+      messages.missingOption(LOCATION, 'source', policyMessages.sourceExpected()),
+    );
   }
   throw wrongOption('source', source, policyMessages.sourceExpected());
 }

@@ -1,4 +1,4 @@
-import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { configError } from '../../engine/errors/errors.js';
 import { withinMessages } from '../../engine/errors/messages/calls.js';
 import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
 import type { WithinOptions } from '../../engine/limits/consume-options.js';
@@ -21,18 +21,16 @@ export function ancestorsOf(rule: Rule, defined: DefinedRules, location: string)
     const parent = defined.find(name);
     if (parent === undefined) {
       const others = defined.names.filter((known) => chain.every((each) => each.name !== known));
-      throw new RateLimitConfigError(withinMessages.unknownParent(location, name, others), {
-        code: 'SLUICE_UNKNOWN_LIMIT',
-      });
+      throw configError('SLUICE_UNKNOWN_LIMIT', withinMessages.unknownParent(location, name, others));
     }
     if (chain.includes(parent)) {
       const names = [...chain.slice(chain.indexOf(parent)), parent].map((each) => each.name);
-      throw new RateLimitConfigError(withinMessages.circle(location, names), { code: 'SLUICE_INVALID_WITHIN' });
+      throw configError('SLUICE_INVALID_WITHIN', withinMessages.circle(location, names));
     }
     refuseParent(child, parent, location);
     chain.push(parent);
     if (chain.length > MOST_LEVELS)
-      throw new RateLimitConfigError(withinMessages.tooDeep(location, MOST_LEVELS), { code: 'SLUICE_INVALID_WITHIN' });
+      throw configError('SLUICE_INVALID_WITHIN', withinMessages.tooDeep(location, MOST_LEVELS));
   }
   return chain.slice(1);
 }
@@ -41,39 +39,30 @@ export function ancestorsOf(rule: Rule, defined: DefinedRules, location: string)
 function refuseParent(child: Rule, { configured: parent, name, settings }: Rule, location: string): void {
   const { configured: own } = child;
   if (parent.adapts) {
-    throw new RateLimitConfigError(withinMessages.parentAdapts(location, name, parent.algorithm.name), {
-      code: 'SLUICE_INVALID_WITHIN',
-    });
+    throw configError('SLUICE_INVALID_WITHIN', withinMessages.parentAdapts(location, name, parent.algorithm.name));
   }
   if (settings.childless !== undefined) {
-    throw new RateLimitConfigError(withinMessages.parentWith(location, name, settings.childless), {
-      code: 'SLUICE_INVALID_WITHIN',
-    });
+    throw configError('SLUICE_INVALID_WITHIN', withinMessages.parentWith(location, name, settings.childless));
   }
   // An estimate is settled for each level by its own cost.
   if (child.settings.measure !== undefined && !settings.hasCost) {
-    throw new RateLimitConfigError(withinMessages.parentWithoutCost(location, child.name, name), {
-      code: 'SLUICE_INVALID_WITHIN',
-    });
+    throw configError('SLUICE_INVALID_WITHIN', withinMessages.parentWithoutCost(location, child.name, name));
   }
   if (parent.planOption !== undefined) {
-    throw new RateLimitConfigError(withinMessages.parentWith(location, name, parent.planOption), {
-      code: 'SLUICE_INVALID_WITHIN',
-    });
+    throw configError('SLUICE_INVALID_WITHIN', withinMessages.parentWith(location, name, parent.planOption));
   }
   if (parent.instance !== own.instance) {
-    throw new RateLimitConfigError(withinMessages.otherScope(location, name, scopeOf(own), scopeOf(parent)), {
-      code: 'SLUICE_INVALID_WITHIN',
-    });
+    throw configError(
+      'SLUICE_INVALID_WITHIN',
+      withinMessages.otherScope(location, name, scopeOf(own), scopeOf(parent)),
+    );
   }
 }
 
 /** Throws if a limit with children becomes a plan. */
 export function refusePlanOfParent({ name, planOption }: CompiledLimit, location: string): void {
   if (planOption === undefined) return;
-  throw new RateLimitConfigError(withinMessages.hasOthersWithin(location, name, planOption), {
-    code: 'SLUICE_INVALID_WITHIN',
-  });
+  throw configError('SLUICE_INVALID_WITHIN', withinMessages.hasOthersWithin(location, name, planOption));
 }
 
 function scopeOf({ instance }: { readonly instance: boolean }): string {

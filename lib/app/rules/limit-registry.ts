@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { Inject, Injectable } from '@nestjs/common';
 import { algorithms } from '../../engine/algorithms/index.js';
 import { limitOptions, optionsOf, ownerOfOption } from '../config/limit-options.js';
-import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { configError, RateLimitConfigError } from '../../engine/errors/errors.js';
 import { logger, OnceLogger } from '../../engine/errors/logger.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { optionMessages } from '../../engine/errors/messages/options.js';
@@ -102,8 +102,7 @@ export class LimitRegistry {
     for (const [index, spec] of specs.entries()) {
       const name = nameInModule(spec);
       if (name === undefined) continue;
-      if (this.modulePlaces.has(name))
-        throw new RateLimitConfigError(messages.twice('limits', name), { code: 'SLUICE_DUPLICATE_LIMIT' });
+      if (this.modulePlaces.has(name)) throw configError('SLUICE_DUPLICATE_LIMIT', messages.twice('limits', name));
       this.modulePlaces.set(name, placeInModule(index).location);
     }
     this.define(options.define ?? {}, 'define');
@@ -154,16 +153,13 @@ export class LimitRegistry {
       const known = this.defined.get(name);
       if (known !== undefined) {
         if (isDeepStrictEqual(known.written, definition)) continue;
-        throw new RateLimitConfigError(messages.definedTwice(name), { code: 'SLUICE_DUPLICATE_LIMIT' });
+        throw configError('SLUICE_DUPLICATE_LIMIT', messages.definedTwice(name));
       }
       const inModule = this.modulePlaces.get(name);
       if (inModule !== undefined)
-        throw new RateLimitConfigError(messages.nameOfModule(`${location}.${name}`, name, inModule), {
-          code: 'SLUICE_DUPLICATE_LIMIT',
-        });
+        throw configError('SLUICE_DUPLICATE_LIMIT', messages.nameOfModule(`${location}.${name}`, name, inModule));
       const owner = isDefinition(definition) ? undefined : ownerOfOption(name);
-      if (owner !== undefined)
-        throw new RateLimitConfigError(messages.optionAsName(location, name, owner), { code: 'SLUICE_UNKNOWN_OPTION' });
+      if (owner !== undefined) throw configError('SLUICE_UNKNOWN_OPTION', messages.optionAsName(location, name, owner));
       const declaration = { location: `${location}.${name}`, namespace: '', name };
       const limit = this.compileNamed(definition, declaration, name);
       if (limit.rule.name !== name) {
@@ -215,7 +211,7 @@ export class LimitRegistry {
     if (typeof limit === 'string') {
       const known = this.defined.get(limit);
       if (known !== undefined) return known.rule;
-      throw new RateLimitConfigError(this.unknown(declaration.location, limit), { code: 'SLUICE_UNKNOWN_LIMIT' });
+      throw configError('SLUICE_UNKNOWN_LIMIT', this.unknown(declaration.location, limit));
     }
     const { namespace } = declaration;
     const written = this.written(limit, declaration);

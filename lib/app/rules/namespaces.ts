@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { MetadataScanner, ModulesContainer } from '@nestjs/core';
 import { namespaceOn } from './declared-metadata.js';
-import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { configError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { haveGuards, nameOfClass, nameOfRoute } from './route-names.js';
 
@@ -62,15 +62,12 @@ export class Namespaces {
       const given: string[] = [];
       for (const { declarer, names } of open) {
         const [name, ...others] = names;
-        if (name === undefined)
-          throw new RateLimitConfigError(this.nameless(declarer), { code: 'SLUICE_INVALID_NAMESPACE' });
+        if (name === undefined) throw configError('SLUICE_INVALID_NAMESPACE', this.nameless(declarer));
         if (counts.get(name) === 1 && !this.taken.has(name)) {
           this.keep(declarer, name);
           given.push(name);
         } else if (isNamed(declarer)) {
-          throw new RateLimitConfigError(messages.namespaceTwice(locationOf(declarer), name), {
-            code: 'SLUICE_INVALID_NAMESPACE',
-          });
+          throw configError('SLUICE_INVALID_NAMESPACE', messages.namespaceTwice(locationOf(declarer), name));
         } else {
           left.push({ declarer, names: others });
         }
@@ -153,7 +150,7 @@ function explicit(declarer: Declarer): string | undefined {
   if (named === undefined) return undefined;
   if (typeof named !== 'string' || !NAMESPACE.test(named)) {
     const location = locationOf(declarer).replace('@RateLimit', '@RateLimit.namespace');
-    throw new RateLimitConfigError(messages.wrongNamespace(location, named), { code: 'SLUICE_INVALID_NAMESPACE' });
+    throw configError('SLUICE_INVALID_NAMESPACE', messages.wrongNamespace(location, named));
   }
   return own === undefined && method !== undefined ? `${named}.${method}` : named;
 }

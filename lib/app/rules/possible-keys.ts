@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { RateLimitArgumentError, RateLimitConfigError } from '../../engine/errors/errors.js';
+import { argumentError, configError, RateLimitConfigError } from '../../engine/errors/errors.js';
 import { keyMessages } from '../../engine/errors/messages/calls.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { addressForm, formOf } from '../key-resolvers/index.js';
@@ -85,9 +85,7 @@ export function patternProblem(rule: Rule, pattern: string): string | undefined 
 export function assertPossibleKey(rule: Rule, key: string): void {
   const expected = keyProblem(rule, key);
   if (expected !== undefined)
-    throw new RateLimitArgumentError(keyMessages.impossible(rule.name, shownKey(rule, key), expected), {
-      code: 'SLUICE_INVALID_KEY',
-    });
+    throw argumentError('SLUICE_INVALID_KEY', keyMessages.impossible(rule.name, shownKey(rule, key), expected));
 }
 
 /** Throws `RateLimitConfigError` if the limit can't have the key of an option, or a prefix of keys followed by a star. */
@@ -104,10 +102,7 @@ export function refuseImpossibleKey(rules: readonly Rule[], key: string, locatio
 function refuse(rule: Rule, key: string, expected: string | undefined, location: string, option: string): void {
   if (expected === undefined) return;
   const given = rule.settings.key.given;
-  if (isSecret(given))
-    throw new RateLimitConfigError(keyMessages.secretOption(location, option, expected), {
-      code: 'SLUICE_INVALID_KEY',
-    });
+  if (isSecret(given)) throw configError('SLUICE_INVALID_KEY', keyMessages.secretOption(location, option, expected));
   throw new RateLimitConfigError(messages.wrongOption(location, option, key, expected));
 }
 

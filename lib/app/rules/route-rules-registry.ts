@@ -1,6 +1,6 @@
 import { HttpStatus, Injectable } from '@nestjs/common';
 import { declaredOn, lineageOf } from './declared-metadata.js';
-import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { configError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { withinMessages } from '../../engine/errors/messages/calls.js';
 import { ROUTE_OF_CLASS } from '../../engine/limits/limit-settings.js';
@@ -145,7 +145,7 @@ export class RouteRulesRegistry {
       this.paths,
     );
     if (routeRules.needsInterceptor && !this.hasInterceptor) {
-      throw new RateLimitConfigError(messages.noInterceptor(location), { code: 'SLUICE_UNCHECKED_LIMIT' });
+      throw configError('SLUICE_UNCHECKED_LIMIT', messages.noInterceptor(location));
     }
     if (routeRules.waitsForEnd || this.ofMiddleware.middlewareWaitsForEnd) awaited.add(handler);
     return routeRules;
@@ -216,17 +216,13 @@ export class RouteRulesRegistry {
       const place = location.replace('@RateLimit', '@SkipRateLimit');
       const unknown = skips === 'all' ? undefined : skips.find((name) => !known.has(name));
       if (unknown !== undefined) {
-        throw new RateLimitConfigError(messages.skipsNothing(place, unknown, [...known]), {
-          code: 'SLUICE_UNKNOWN_LIMIT',
-        });
+        throw configError('SLUICE_UNKNOWN_LIMIT', messages.skipsNothing(place, unknown, [...known]));
       }
       outer = skips === 'all' ? [] : outer.filter(({ name }) => !skips.includes(name));
       for (const { name, ancestors } of outer) {
         const parent = ancestors.find((ancestor) => skips.includes(ancestor.name));
         if (parent !== undefined)
-          throw new RateLimitConfigError(withinMessages.skipsParent(place, name, parent.name), {
-            code: 'SLUICE_INVALID_WITHIN',
-          });
+          throw configError('SLUICE_INVALID_WITHIN', withinMessages.skipsParent(place, name, parent.name));
       }
       // A function may return limits of any name.
       if (specs.some(isSource)) return;

@@ -1,5 +1,5 @@
 import type { ExecutionContext } from '@nestjs/common';
-import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { configError } from '../../engine/errors/errors.js';
 import { withinMessages } from '../../engine/errors/messages/calls.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
@@ -153,9 +153,10 @@ export function withAncestors(rules: Rule[], location: string): Rule[] {
   for (const rule of rules) {
     for (const ancestor of rule.ancestors) {
       if (rules.some((other) => other.name === ancestor.name && other !== ancestor)) {
-        throw new RateLimitConfigError(withinMessages.otherLimitOfName(location, rule.name, ancestor.name), {
-          code: 'SLUICE_DUPLICATE_LIMIT',
-        });
+        throw configError(
+          'SLUICE_DUPLICATE_LIMIT',
+          withinMessages.otherLimitOfName(location, rule.name, ancestor.name),
+        );
       }
       all.add(ancestor);
     }
@@ -187,12 +188,11 @@ export function merge(sites: readonly DeclarationSite[], answers: Answers, obser
       for (const rule of isSource(spec) ? (answers.get(spec) ?? []) : [spec]) {
         const { name } = rule;
         const place = isSource(spec) ? spec.place : location;
-        if (here.has(name))
-          throw new RateLimitConfigError(messages.twice(place, name), { code: 'SLUICE_DUPLICATE_LIMIT' });
+        if (here.has(name)) throw configError('SLUICE_DUPLICATE_LIMIT', messages.twice(place, name));
         here.add(name);
         const farther = merged.get(name);
         if (farther?.countsOtherwise(rule) === true) {
-          throw new RateLimitConfigError(messages.sameDefaultName(place, name), { code: 'SLUICE_DUPLICATE_LIMIT' });
+          throw configError('SLUICE_DUPLICATE_LIMIT', messages.sameDefaultName(place, name));
         }
         // A defined limit that is named twice is one limit.
         if (farther !== undefined && farther !== rule) observer?.leftOut(farther, site, 'replaced');

@@ -1,6 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { type AlgorithmOptions, algorithms } from '../../engine/algorithms/index.js';
-import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { configError, RateLimitConfigError } from '../../engine/errors/errors.js';
 import { logger, OnceLogger } from '../../engine/errors/logger.js';
 import { byRequestMessages } from '../../engine/errors/messages/app-code.js';
 import { messages } from '../../engine/errors/messages/general.js';
@@ -100,9 +100,7 @@ export class RuleCompiler {
   /** The rule of a limit for the place of its declaration. Throws `RateLimitConfigError`. */
   declared(reading: LimitReading, { location, namespace, onRoutes }: Declaration): Rule {
     if (namespace !== '' && reading.needsName !== undefined) {
-      throw new RateLimitConfigError(messages.noName(location, reading.needsName), {
-        code: 'SLUICE_UNSUPPORTED_OPTION',
-      });
+      throw configError('SLUICE_UNSUPPORTED_OPTION', messages.noName(location, reading.needsName));
     }
     return reading.rule({ location, namespace }, onRoutes === true);
   }
@@ -142,7 +140,7 @@ export class RuleCompiler {
     if (phase === 'middleware') refuseWhatNeedsARoute(key, common, trait, location, everywhere);
     const needsName = optionThatNeedsName(given);
     if (namespace !== '' && needsName !== undefined) {
-      throw new RateLimitConfigError(messages.noName(location, needsName), { code: 'SLUICE_UNSUPPORTED_OPTION' });
+      throw configError('SLUICE_UNSUPPORTED_OPTION', messages.noName(location, needsName));
     }
     const terms = bare<Omit<LimitSettings, keyof LimitPlace>>({
       name,
@@ -212,8 +210,7 @@ export class RuleCompiler {
   private storeErrorPolicy(scope: Scope | undefined, location: string): OnStoreError {
     const { options, onStoreError, regions } = this.settings;
     if (scope !== 'world' || !this.hasRedis) return onStoreError;
-    if (regions === undefined)
-      throw new RateLimitConfigError(regionMessages.noRegions(location), { code: 'SLUICE_MISSING_OPTION' });
+    if (regions === undefined) throw configError('SLUICE_MISSING_OPTION', regionMessages.noRegions(location));
     return options.onStoreError ?? 'deny';
   }
 
@@ -248,10 +245,10 @@ function refuseOther(given: unknown, location: string): void {
     !Object.hasOwn(given, 'algo') &&
     typeof (given as { resolve?: unknown }).resolve === 'function'
   ) {
-    throw new RateLimitConfigError(byRequestMessages.instance(location, given), { code: 'SLUICE_INVALID_LIMIT' });
+    throw configError('SLUICE_INVALID_LIMIT', byRequestMessages.instance(location, given));
   }
   if (!isObject || Array.isArray(given) || isPromise(given)) {
-    throw new RateLimitConfigError(messages.notALimit(location, given), { code: 'SLUICE_INVALID_LIMIT' });
+    throw configError('SLUICE_INVALID_LIMIT', messages.notALimit(location, given));
   }
 }
 

@@ -9,7 +9,7 @@ import type {
   OnMissingReader,
 } from '../config/common-limit-options.js';
 import { type Measure, type MeasuredCost, measuredUnits } from '../config/measured-cost.js';
-import { RateLimitArgumentError } from '../../engine/errors/errors.js';
+import { argumentError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { planMessages } from '../../engine/errors/messages/rates.js';
 import type { RefusalAnswer } from '../http/refusal-answer.js';
@@ -203,10 +203,10 @@ export class Rule {
   limitForCall(identity: string, call: Call, looks = false): CompiledLimit {
     const { trait } = this.settings;
     if (call.anchor !== undefined && trait?.option !== 'anchor') {
-      throw new RateLimitArgumentError(planMessages.notAnchored(this.name), { code: 'SLUICE_UNSUPPORTED_CALL' });
+      throw argumentError('SLUICE_UNSUPPORTED_CALL', planMessages.notAnchored(this.name));
     }
     if (call.share !== undefined && trait?.option !== 'share') {
-      throw new RateLimitArgumentError(messages.noShare(this.name), { code: 'SLUICE_UNSUPPORTED_CALL' });
+      throw argumentError('SLUICE_UNSUPPORTED_CALL', messages.noShare(this.name));
     }
     const limit = this.limitFor(identity);
     const { priority = this.fixedPriority } = call;
@@ -217,8 +217,7 @@ export class Rule {
   /** The limit for callers that use its units under the name of a share, regardless of the start of its windows. */
   limitForShare(identity: string, share: string): CompiledLimit {
     const { trait } = this.settings;
-    if (trait?.option !== 'share')
-      throw new RateLimitArgumentError(messages.noShare(this.name), { code: 'SLUICE_UNSUPPORTED_CALL' });
+    if (trait?.option !== 'share') throw argumentError('SLUICE_UNSUPPORTED_CALL', messages.noShare(this.name));
     const limit = this.limitFor(identity);
     return limit.meet(trait.metBy(share, limit));
   }

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { ModulesContainer } from '@nestjs/core';
 import { limitersOf } from '../config/tokens.js';
-import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { configError } from '../../engine/errors/errors.js';
 import { moduleLogger } from '../../engine/errors/logger.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { bindsOwnGuard, GuardCheck } from './guard-check.js';
@@ -50,9 +50,10 @@ export class StartUpCheck {
       // This includes controllers without routes, whose limits would otherwise never be read.
       this.routes.sitesOf(type);
       for (const method of lost) {
-        throw new RateLimitConfigError(messages.lostMethod(`@RateLimit on ${classNameOf(type)}.${method}`), {
-          code: 'SLUICE_UNCHECKED_LIMIT',
-        });
+        throw configError(
+          'SLUICE_UNCHECKED_LIMIT',
+          messages.lostMethod(`@RateLimit on ${classNameOf(type)}.${method}`),
+        );
       }
       for (const { handler } of this.limitedRoutes(each)) {
         const { declared } = this.routes.of(type, handler);
@@ -72,31 +73,29 @@ export class StartUpCheck {
     for (const name of limitersOf(type, inject)) {
       if (this.registry.has(name)) continue;
       const className = (type as Function | null)?.name ?? 'a factory';
-      throw new RateLimitConfigError(this.registry.unknown(`@InjectLimiter in ${className || 'a factory'}`, name), {
-        code: 'SLUICE_UNKNOWN_LIMIT',
-      });
+      throw configError(
+        'SLUICE_UNKNOWN_LIMIT',
+        this.registry.unknown(`@InjectLimiter in ${className || 'a factory'}`, name),
+      );
     }
   }
 
   private refuseUnguarded(classes: readonly DeclaredClass[]): void {
     const unguarded = classes.flatMap((each) => this.unguarded(each));
-    if (unguarded.length > 0)
-      throw new RateLimitConfigError(messages.unguarded(unguarded), { code: 'SLUICE_UNCHECKED_LIMIT' });
+    if (unguarded.length > 0) throw configError('SLUICE_UNCHECKED_LIMIT', messages.unguarded(unguarded));
     const { moduleRules, hasModuleSources } = this.registry;
     if (!hasModuleSources && rulesOfPhase(moduleRules, 'middleware').length === moduleRules.length) return;
     const bound = this.classes
       .known()
       .some((type) => [type, ...this.classes.handlers(type).values()].some(bindsOwnGuard));
-    if (!bound)
-      throw new RateLimitConfigError(messages.unguarded(["the module's 'limits'"]), { code: 'SLUICE_UNCHECKED_LIMIT' });
+    if (!bound) throw configError('SLUICE_UNCHECKED_LIMIT', messages.unguarded(["the module's 'limits'"]));
   }
 
   /** Throws for limits on methods before which Nest calls no guards, although a guard is bound. */
   private refuseUnreached(classes: readonly DeclaredClass[]): void {
     if (this.guards.reachesGateways) return;
     const gateways = classes.filter(({ type }) => isGateway(type)).flatMap((each) => this.unguarded(each));
-    if (gateways.length > 0)
-      throw new RateLimitConfigError(messages.unreachedGateways(gateways), { code: 'SLUICE_UNCHECKED_LIMIT' });
+    if (gateways.length > 0) throw configError('SLUICE_UNCHECKED_LIMIT', messages.unreachedGateways(gateways));
   }
 
   /** The routes of a class that have limits but no `RateLimitGuard`. */

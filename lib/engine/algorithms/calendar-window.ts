@@ -1,4 +1,4 @@
-import { RateLimitConfigError } from '../errors/errors.js';
+import { configError, RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
 import { planMessages } from '../errors/messages/rates.js';
 import type { Algorithm, WindowCount } from './algorithm.js';
@@ -195,9 +195,7 @@ export function calendarOf(
   }
   if (anchor === undefined) return { retain, calendar: new Calendar(period, zone), follows: false };
   if (!isAnchored(period))
-    throw new RateLimitConfigError(planMessages.anchorPeriod(location, period, ANCHORED_PERIODS), {
-      code: 'SLUICE_UNSUPPORTED_OPTION',
-    });
+    throw configError('SLUICE_UNSUPPORTED_OPTION', planMessages.anchorPeriod(location, period, ANCHORED_PERIODS));
   if (asksForAnchor(options)) return { retain, calendar: new Calendar(period, zone), follows: true };
   const at = fixedAnchor(anchor, zone, location);
   return { retain, calendar: new AnchoredCalendar(period, zone, at), follows: false };

@@ -1,4 +1,4 @@
-import { RateLimitConfigError } from '../errors/errors.js';
+import { configError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
 import { codeOfWrong, optionMessages } from '../errors/messages/options.js';
 import { show } from '../errors/wording.js';
@@ -35,28 +35,22 @@ export function refuseUnknown(
     if (known.includes(option)) continue;
     const owner = ownerOf?.(option);
     if (owner !== undefined)
-      throw new RateLimitConfigError(messages.misplacedOption(location, option, owner, known), {
-        code: 'SLUICE_MISPLACED_OPTION',
-      });
-    throw new RateLimitConfigError(messages.unknownOption(location, option, known), { code: 'SLUICE_UNKNOWN_OPTION' });
+      throw configError('SLUICE_MISPLACED_OPTION', messages.misplacedOption(location, option, owner, known));
+    throw configError('SLUICE_UNKNOWN_OPTION', messages.unknownOption(location, option, known));
   }
 }
 
 /** Throws for a missing or invalid value. */
 export function checkValue(location: string, option: string, value: unknown, kind: OptionKind): void {
   if (value === undefined)
-    throw new RateLimitConfigError(messages.missingOption(location, option, kind.expected), {
-      code: 'SLUICE_MISSING_OPTION',
-    });
+    throw configError('SLUICE_MISSING_OPTION', messages.missingOption(location, option, kind.expected));
   const { each, options } = ownKind(kind);
   if (each !== undefined && Array.isArray(value)) {
     // This includes the holes of a sparse list.
     for (const [index, item] of value.entries()) checkValue(location, `${option}[${index}]`, item, each);
   } else if (options !== undefined && isObject(value)) checkOptions(`${location}.${option}`, value, options);
   if (!kind.isValid(value))
-    throw new RateLimitConfigError(messages.wrongOption(location, option, value, kind.expected), {
-      code: codeOfWrong(kind.expected),
-    });
+    throw configError(codeOfWrong(kind.expected), messages.wrongOption(location, option, value, kind.expected));
 }
 
 /** Throws for unknown, missing and invalid options. */
@@ -110,16 +104,17 @@ function checkRelated(
     if (!isGiven && usual === undefined) continue;
     for (const other of excludes) {
       if (!isThat(valueOf(other.option), other)) continue;
-      throw new RateLimitConfigError(
+      throw configError(
+        'SLUICE_EXCLUDED_OPTIONS',
         optionMessages.at(location, optionMessages.exclude(option, shown(other), other.expected)),
-        { code: 'SLUICE_EXCLUDED_OPTIONS' },
       );
     }
     for (const [needed, what] of isGiven ? needs : []) {
       if (valueOf(needed) !== undefined || mayBeElsewhere?.(needed) === true) continue;
-      throw new RateLimitConfigError(optionMessages.at(location, optionMessages.needs(option, needed, what)), {
-        code: 'SLUICE_MISSING_OPTION',
-      });
+      throw configError(
+        'SLUICE_MISSING_OPTION',
+        optionMessages.at(location, optionMessages.needs(option, needed, what)),
+      );
     }
   }
 }

@@ -1,4 +1,4 @@
-import { RateLimitConfigError } from '../../../engine/errors/errors.js';
+import { configError, RateLimitConfigError } from '../../../engine/errors/errors.js';
 import { optionMessages } from '../../../engine/errors/messages/options.js';
 import { editsBetween } from '../../../engine/errors/wording.js';
 import { Inject, Injectable, type Type } from '@nestjs/common';
@@ -20,9 +20,7 @@ export function refuseMisspelt(location: string, instance: object, optional: rea
   for (const member of lacking.length === 0 ? [] : membersOf(instance)) {
     const meant = lacking.find((each) => isAlmost(member, each));
     if (meant !== undefined) {
-      throw new RateLimitConfigError(optionMessages.at(location, optionMessages.misspelt(member, meant)), {
-        code: 'SLUICE_UNKNOWN_OPTION',
-      });
+      throw configError('SLUICE_UNKNOWN_OPTION', optionMessages.at(location, optionMessages.misspelt(member, meant)));
     }
   }
 }

@@ -1,5 +1,5 @@
 import { type ExecutionContext, HttpException, Injectable, type Type } from '@nestjs/common';
-import { RateLimitConfigError } from '../../../engine/errors/errors.js';
+import { configError, RateLimitConfigError } from '../../../engine/errors/errors.js';
 import { logger, OnceLogger } from '../../../engine/errors/logger.js';
 import { byRequestMessages } from '../../../engine/errors/messages/app-code.js';
 import { messages } from '../../../engine/errors/messages/general.js';
@@ -63,10 +63,7 @@ export class LimitSource implements RuleSource {
 
   private async answered(answer: Promise<unknown>): Promise<readonly Rule[]> {
     try {
-      const late = () =>
-        new RateLimitConfigError(byRequestMessages.slow(this.place, this.deadline.ms), {
-          code: 'SLUICE_RESOLVE_TIMEOUT',
-        });
+      const late = () => configError('SLUICE_RESOLVE_TIMEOUT', byRequestMessages.slow(this.place, this.deadline.ms));
       return this.read(await this.deadline.of(answer, late));
     } catch (error) {
       throw this.reported(error);
@@ -122,9 +119,7 @@ export class LimitSources {
 
   private rulesOf(answer: unknown, declaration: Declaration): readonly Rule[] {
     if (answer === undefined)
-      throw new RateLimitConfigError(byRequestMessages.noAnswer(declaration.location), {
-        code: 'SLUICE_INVALID_RESULT',
-      });
+      throw configError('SLUICE_INVALID_RESULT', byRequestMessages.noAnswer(declaration.location));
     const limits: readonly unknown[] = Array.isArray(answer) ? answer : [answer];
     return limits
       .filter((limit) => limit !== null && limit !== false)

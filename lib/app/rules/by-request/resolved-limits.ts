@@ -1,5 +1,5 @@
 import type { ExecutionContext } from '@nestjs/common';
-import { RateLimitConfigError } from '../../../engine/errors/errors.js';
+import { configError, RateLimitConfigError } from '../../../engine/errors/errors.js';
 import { logger } from '../../../engine/errors/logger.js';
 import { byRequestMessages } from '../../../engine/errors/messages/app-code.js';
 import { messages } from '../../../engine/errors/messages/general.js';
@@ -93,7 +93,7 @@ export class ResolvedLimits {
     if (key === undefined || key === null || key === '') return undefined;
     if (typeof key === 'string') return key;
     if ((typeof key === 'number' && Number.isFinite(key)) || typeof key === 'bigint') return String(key);
-    throw new RateLimitConfigError(byRequestMessages.wrongKey(this.name, key), { code: 'SLUICE_INVALID_RESULT' });
+    throw configError('SLUICE_INVALID_RESULT', byRequestMessages.wrongKey(this.name, key));
   }
 
   private keyNamed(key: string): KnownKey {
@@ -116,9 +116,7 @@ export class ResolvedLimits {
       // A result after the deadline is still cached, unless a later call was faster.
       const kept = Promise.resolve(found).then((answer) => this.keep(known, answer, check, call));
       const late = () =>
-        new RateLimitConfigError(byRequestMessages.slow(`${this.name}.resolve`, this.deadline.ms), {
-          code: 'SLUICE_RESOLVE_TIMEOUT',
-        });
+        configError('SLUICE_RESOLVE_TIMEOUT', byRequestMessages.slow(`${this.name}.resolve`, this.deadline.ms));
       const pending = this.deadline
         .of(kept, late)
         .catch((error: unknown) => this.fail(known, error, call))

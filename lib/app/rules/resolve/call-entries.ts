@@ -1,4 +1,4 @@
-import { RateLimitArgumentError } from '../../../engine/errors/errors.js';
+import { argumentError } from '../../../engine/errors/errors.js';
 import { withinMessages } from '../../../engine/errors/messages/calls.js';
 import { assertKey, leastImportant } from '../../../engine/limits/arguments.js';
 import type { Asked } from '../../../engine/limits/consume-options.js';
@@ -36,8 +36,7 @@ export function levelsOf(rule: Rule, key: unknown, call: LevelCall): readonly Le
   const { ancestors } = rule;
   const { within, cost: own = 0, hasCost = false } = call;
   if (ancestors.length === 0) {
-    if (within !== undefined)
-      throw new RateLimitArgumentError(withinMessages.notWithin(rule.name), { code: 'SLUICE_INVALID_WITHIN' });
+    if (within !== undefined) throw argumentError('SLUICE_INVALID_WITHIN', withinMessages.notWithin(rule.name));
     return [{ rule, key, identity: key, cost: own }];
   }
   const keys = readWithin(rule, ancestors, within);
@@ -133,31 +132,21 @@ function entryAbove({ rule, identity }: Level, cost: number, calls: readonly Ask
 function readWithin(rule: Rule, ancestors: readonly Rule[], within: unknown): Readonly<Record<string, string>> {
   const names = ancestors.map(({ name }) => name);
   if (within === undefined)
-    throw new RateLimitArgumentError(withinMessages.missingParents(rule.name, names, names), {
-      code: 'SLUICE_INVALID_WITHIN',
-    });
+    throw argumentError('SLUICE_INVALID_WITHIN', withinMessages.missingParents(rule.name, names, names));
   if (typeof within !== 'object' || within === null || Array.isArray(within)) {
-    throw new RateLimitArgumentError(withinMessages.wrongWithin(rule.name, within, names), {
-      code: 'SLUICE_INVALID_WITHIN',
-    });
+    throw argumentError('SLUICE_INVALID_WITHIN', withinMessages.wrongWithin(rule.name, within, names));
   }
   const unknown = Object.keys(within).filter((name) => !names.includes(name));
   if (unknown.length > 0)
-    throw new RateLimitArgumentError(withinMessages.unknownParents(rule.name, unknown, names), {
-      code: 'SLUICE_INVALID_WITHIN',
-    });
+    throw argumentError('SLUICE_INVALID_WITHIN', withinMessages.unknownParents(rule.name, unknown, names));
   const keys = within as Readonly<Record<string, unknown>>;
   const missing = names.filter((name) => !Object.hasOwn(keys, name) || keys[name] === undefined);
   if (missing.length > 0)
-    throw new RateLimitArgumentError(withinMessages.missingParents(rule.name, missing, names), {
-      code: 'SLUICE_INVALID_WITHIN',
-    });
+    throw argumentError('SLUICE_INVALID_WITHIN', withinMessages.missingParents(rule.name, missing, names));
   for (const name of names) {
     const key = keys[name];
     if (typeof key === 'string' && key !== '') continue;
-    throw new RateLimitArgumentError(withinMessages.wrongParentKey(rule.name, name, key), {
-      code: 'SLUICE_INVALID_WITHIN',
-    });
+    throw argumentError('SLUICE_INVALID_WITHIN', withinMessages.wrongParentKey(rule.name, name, key));
   }
   return keys as Readonly<Record<string, string>>;
 }

@@ -4,7 +4,7 @@ import {
   InternalServerErrorException,
   UnauthorizedException,
 } from '@nestjs/common';
-import { RateLimitArgumentError, RateLimitConfigError } from '../../../engine/errors/errors.js';
+import { argumentError, configError } from '../../../engine/errors/errors.js';
 import { messages } from '../../../engine/errors/messages/general.js';
 import type { ResolvedKey } from '../../../engine/limits/identity.js';
 import type { OnMissingKey, Phase } from '../../config/common-limit-options.js';
@@ -25,7 +25,7 @@ export function identityOfKey(rule: Rule, key: ResolvedKey): string | undefined 
   if (typeof key === 'string' && key !== '') return key;
   if (key === undefined || key === null || key === '') return undefined;
   if (Number.isFinite(key) || typeof key === 'bigint') return String(key);
-  throw new RateLimitArgumentError(messages.wrongResolvedKey(rule.name, key), { code: 'SLUICE_INVALID_RESULT' });
+  throw argumentError('SLUICE_INVALID_RESULT', messages.wrongResolvedKey(rule.name, key));
 }
 
 /** The outcome for a request without a key of a limit: the limit's own key, or that of its tenants. */
@@ -61,7 +61,7 @@ export function identityWithoutKey(
       const text = messages.noReader(rule.name, context.getType<string>());
       log.error(text);
       throw new InternalServerErrorException(messages.uncheckable(), {
-        cause: new RateLimitConfigError(text, { code: 'SLUICE_NO_READER' }),
+        cause: configError('SLUICE_NO_READER', text),
       });
     }
     case 'skip unread':

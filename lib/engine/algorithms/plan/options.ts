@@ -1,4 +1,4 @@
-import { RateLimitConfigError } from '../../errors/errors.js';
+import { configError } from '../../errors/errors.js';
 import type { OptionKind, OptionRows } from '../../options/option-row.js';
 import { MOST_UNITS } from '../scale.js';
 
@@ -63,8 +63,6 @@ export interface PlanTerms {
 /** The terms of a plan whose options have been checked. Throws `RateLimitConfigError`. */
 export function planTerms({ rollover, credits }: PlanOptions, quota: number, location: string): PlanTerms {
   if (quota > MOST_UNITS)
-    throw new RateLimitConfigError(planTermsMessages.tooManyUnits(location, quota, MOST_UNITS), {
-      code: 'SLUICE_INEXACT_RATE',
-    });
+    throw configError('SLUICE_INEXACT_RATE', planTermsMessages.tooManyUnits(location, quota, MOST_UNITS));
   return { rollover: Math.round((rollover ?? 0) * MILLION), credits: credits === true, mostCredits: MOST_UNITS };
 }

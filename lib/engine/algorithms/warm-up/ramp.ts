@@ -1,7 +1,7 @@
 import { number, object, time } from '../../options/kinds.js';
 import type { OptionRows } from '../../options/option-row.js';
 import type { Duration } from '../../options/values.js';
-import { RateLimitConfigError } from '../../errors/errors.js';
+import { configError } from '../../errors/errors.js';
 import { readOptions } from '../../options/check-options.js';
 import { gcd, type Scale } from '../scale.js';
 import { show } from '../../errors/wording.js';
@@ -94,8 +94,7 @@ export function rampOf(given: WarmUpOptions, { unit, speed, tick }: Scale, quota
   const rest = speed * (5 * part + whole);
   const use = unit * 2 * (part + whole);
   const warm = speed * (part + whole);
-  if (rest > MAX || use > MAX)
-    throw new RateLimitConfigError(warmUpMessages.tooLong(within, given.for), { code: 'SLUICE_INEXACT_RATE' });
+  if (rest > MAX || use > MAX) throw configError('SLUICE_INEXACT_RATE', warmUpMessages.tooLong(within, given.for));
   const divisor = gcd(gcd(rest, use), warm);
   const ramp = {
     rest: rest / divisor,
@@ -105,7 +104,7 @@ export function rampOf(given: WarmUpOptions, { unit, speed, tick }: Scale, quota
     extra: Math.floor((ticks * speed * (whole - part)) / (whole + part)),
   };
   if (ramp.cold > MAX || quota * ramp.use > MAX || ticks * speed * whole > MAX || quota * unit > MAX) {
-    throw new RateLimitConfigError(warmUpMessages.tooLong(within, given.for), { code: 'SLUICE_INEXACT_RATE' });
+    throw configError('SLUICE_INEXACT_RATE', warmUpMessages.tooLong(within, given.for));
   }
   return ramp;
 }
