@@ -56,8 +56,3 @@ export function showShare(part: number, all: number): string {
 export function showMs(ms: number): string {
   return spaced(duration(ms));
 }
-
-/** A time in microseconds, in UTC. */
-export function showTime(micros: number): string {
-  return new Date(micros / 1000).toISOString();
-}
