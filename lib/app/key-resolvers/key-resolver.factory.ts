@@ -4,16 +4,11 @@ import type { LimitKey } from '../../engine/limits/identity.js';
 import { givenOptions } from '../../engine/options/values.js';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
+import { CallableClasses } from '../../engine/util/instances.js';
 import { listOf } from '../../engine/errors/wording.js';
 import { keySchemes } from './index.js';
 import { byIp, type IdentifyAddress } from './ip.js';
-import {
-  type Identify,
-  type KeyDescription,
-  type KeyScheme,
-  type KeyServices,
-  ResolverInstances,
-} from './key-scheme.js';
+import type { Identify, KeyClasses, KeyDescription, KeyScheme, KeyServices } from './key-scheme.js';
 import { ProxyWarning } from './proxy-warning.js';
 
 /** The `key` of a limit, read and bound. */
@@ -37,7 +32,7 @@ export function formsOf(schemes: readonly KeyScheme[]): string {
 /** Creates key resolvers from the `key` options of limits. */
 @Injectable()
 export class KeyResolverFactory {
-  private readonly instances: ResolverInstances;
+  private readonly classes: KeyClasses;
   private readonly proxyWarning = new ProxyWarning();
   /** Bound keys that depend on the request only. Limits share them. */
   private readonly bound = new Map<string, BoundKey>();
@@ -47,7 +42,7 @@ export class KeyResolverFactory {
   private readonly addresses = new Map<number, IdentifyAddress>();
 
   constructor(modules: ModuleRef) {
-    this.instances = new ResolverInstances(modules, formsOf(keySchemes));
+    this.classes = new CallableClasses(modules, 'resolve', formsOf(keySchemes));
   }
 
   /** Returns the function that counts per address, also used as a fallback. */
@@ -81,17 +76,17 @@ export class KeyResolverFactory {
     isPure: boolean,
     given: Pick<KeyServices, 'ipv6Prefix' | 'place'>,
   ): Identify {
-    const { instances, proxyWarning } = this;
+    const { classes, proxyWarning } = this;
     const id = `${scheme.form} ${String(parameter)} ${given.ipv6Prefix}`;
     const known = isPure ? this.pure.get(id) : undefined;
     if (known !== undefined) return known;
-    const identify = scheme.resolve(parameter, { ...given, proxyWarning, instances });
+    const identify = scheme.resolve(parameter, { ...given, proxyWarning, classes });
     if (isPure) this.pure.set(id, identify);
     return identify;
   }
 
   /** Resolves when all `key` classes so far have an instance. */
   ready(): Promise<void> {
-    return this.instances.ready();
+    return this.classes.ready();
   }
 }

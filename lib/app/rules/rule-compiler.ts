@@ -216,8 +216,9 @@ export class RuleCompiler {
 
   /** The `answer` of a limit, or that of the module. */
   private answerOf(answer: RefusalOption | undefined, location: string): RefusalAnswer['resolve'] {
-    if (answer !== undefined) return this.refusals.bind(answer, location);
-    return this.refusals.bind(this.settings.options.answer, 'RateLimitModule');
+    if (answer !== undefined) return this.refusals.bind(answer, { location, option: 'answer' });
+    const ofModule = this.settings.options.answer;
+    return ofModule && this.refusals.bind(ofModule, { location: 'RateLimitModule', option: 'answer' });
   }
 
   /** The default name of a limit whose rate is a function. It is the same for all rates. */
