@@ -7,6 +7,7 @@ import { logger, OnceLogger } from '../../engine/errors/logger.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { optionMessages } from '../../engine/errors/messages/options.js';
 import { type LikelySeconds, likelySeconds } from '../../engine/options/check-options.js';
+import { isObject } from '../../engine/options/values.js';
 import type { LimitDefinition } from '../config/limit-definition.js';
 import type { Policy, PolicyLimit } from '../config/policy.js';
 import { RATE_LIMIT_POLICY, RATE_LIMIT_SETTINGS } from '../config/tokens.js';
@@ -158,7 +159,7 @@ export class LimitRegistry {
       const inModule = this.modulePlaces.get(name);
       if (inModule !== undefined)
         throw configError('SLUICE_DUPLICATE_LIMIT', messages.nameOfModule(`${location}.${name}`, name, inModule));
-      const owner = isDefinition(definition) ? undefined : ownerOfOption(name);
+      const owner = isObject(definition) ? undefined : ownerOfOption(name);
       if (owner !== undefined) throw configError('SLUICE_UNKNOWN_OPTION', messages.optionAsName(location, name, owner));
       const declaration = { location: `${location}.${name}`, namespace: '', name };
       const limit = this.compileNamed(definition, declaration, name);
@@ -316,10 +317,6 @@ class WrittenLimit {
 function nameInModule(spec: NamedLimit | ByRequest): string | undefined {
   if ('rule' in spec) return spec.rule.name;
   return typeof spec === 'function' ? undefined : spec.name;
-}
-
-function isDefinition(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function namedLimit(
