@@ -20,6 +20,12 @@ export function listOf(words: readonly string[], conjunction: 'and' | 'or'): str
   return words.length > 1 ? `${words.slice(0, -1).join(', ')} ${conjunction} ${last}` : last;
 }
 
+/** Names in quotes as a list: `'a', 'b' or 'c'`; without a conjunction `'a', 'b', 'c'`. */
+export function quoted(names: readonly string[], conjunction?: 'and' | 'or'): string {
+  const words = names.map((name) => `'${name}'`);
+  return conjunction === undefined ? words.join(', ') : listOf(words, conjunction);
+}
+
 /** The message for an invalid value: `limits[0].interval: expected a duration such as '10s', received '10x'`. */
 export function wrongInput(place: string, expected: string, received: unknown): string {
   return `${place}: expected ${expected}, received ${show(received)}`;
