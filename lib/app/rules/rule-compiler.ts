@@ -8,7 +8,7 @@ import { regionMessages } from '../../engine/errors/messages/redis.js';
 import { blockTerms } from '../../engine/limits/block-terms.js';
 import type { LimitPlace, LimitSettings, OnStoreError } from '../../engine/limits/compiled-limit.js';
 import { type LikelySeconds, likelySeconds, refuseUnknown } from '../../engine/options/check-options.js';
-import { type OptionRows, ownRow } from '../../engine/options/option-row.js';
+import { type OptionRows, ownParts } from '../../engine/options/option-row.js';
 import { givenOptions, orElse } from '../../engine/options/values.js';
 import { isPromise } from '../../engine/util/awaitable.js';
 import { ValueCache } from '../../engine/util/bounded-maps.js';
@@ -263,7 +263,7 @@ function optionThatNeedsName(options: object): string | undefined {
   for (const [option, value] of Object.entries(options)) {
     if (value === undefined) continue;
     const rows = [algorithms.options, COMMON_ROWS].find((each) => Object.hasOwn(each, option));
-    if (rows !== undefined && ownRow(rows[option]!).needsName === true) return option;
+    if (rows !== undefined && ownParts(rows[option]!).needsName === true) return option;
   }
   return undefined;
 }

@@ -10,7 +10,7 @@ import {
   type OptionKind,
   type OptionRow,
   type OptionRows,
-  ownKind,
+  ownParts,
   ownRows,
 } from './option-row.js';
 import { givenOptions, isObject } from './values.js';
@@ -44,7 +44,7 @@ export function refuseUnknown(
 export function checkValue(location: string, option: string, value: unknown, kind: OptionKind): void {
   if (value === undefined)
     throw configError('SLUICE_MISSING_OPTION', messages.missingOption(location, option, kind.expected));
-  const { each, options } = ownKind(kind);
+  const { each, options } = ownParts(kind);
   if (each !== undefined && Array.isArray(value)) {
     // This includes the holes of a sparse list.
     for (const [index, item] of value.entries()) checkValue(location, `${option}[${index}]`, item, each);
@@ -154,7 +154,7 @@ function read<T>(location: string, option: string, value: unknown, kind: OptionK
 }
 
 function converted<T>(value: unknown, kind: OptionKind<T>): T {
-  const { read: convert } = ownKind(kind);
+  const { read: convert } = ownParts(kind);
   return convert === undefined ? (value as T) : convert(value);
 }
 
@@ -205,10 +205,9 @@ export function isBelowSecond(value: unknown): value is number {
 
 /** The long durations among some options, including nested ones, that are most likely meant as seconds. */
 export function likelySeconds(given: object, rows: OptionRows, parent = ''): LikelySeconds[] {
-  const { names, timed } = listsOf(rows);
-  const values = givenOptions(given as Record<string, unknown>, names);
+  const values = ownOptions(given, rows);
   const found: LikelySeconds[] = [];
-  for (const { option: name, options, isLong } of timed) {
+  for (const { option: name, options, isLong } of listsOf(rows).timed) {
     const value = values[name];
     if (value === undefined) continue;
     const option = parent + name;

@@ -102,62 +102,30 @@ export function usualOf({ default: value, usual }: OptionRow): string | undefine
   return usual ?? (value === undefined ? undefined : show(value));
 }
 
-/**
- * The parts that a row leaves out are set to `undefined`, so that they aren't read from `Object.prototype`, which other code may have
- * extended.
- */
-const ABSENT = {
-  default: undefined,
-  required: undefined,
-  live: undefined,
-  needsName: undefined,
-  isLong: undefined,
-  excludes: undefined,
-  needs: undefined,
-};
-const NO_PARTS = { read: undefined, each: undefined, options: undefined };
+/** Rows and kinds without properties that other code added to `Object.prototype`. They are constant, so each is created once. */
+const OWN = new WeakMap<object, object>();
 
-/** Rows and kinds with all of their parts. They are constant, so each is created once. */
-const COMPLETE = new WeakMap<object, object>();
-
-function complete<T extends object>(parts: T, absent: object): T {
-  const known = COMPLETE.get(parts) as T | undefined;
+/** A row or a kind without properties that other code added to `Object.prototype`. */
+export function ownParts<T extends object>(given: T, make: (given: T) => T = bare): T {
+  const known = OWN.get(given) as T | undefined;
   if (known !== undefined) return known;
-  const whole = { ...absent, ...parts };
-  COMPLETE.set(parts, whole);
-  return whole;
-}
-
-/** A row without properties that other code added to `Object.prototype`. */
-export function ownRow(row: OptionRow): OptionRow {
-  return complete(row, ABSENT);
-}
-
-/** A kind without properties that other code added to `Object.prototype`. */
-export function ownKind<T>(kind: OptionKind<T>): OptionKind<T> {
-  return complete(kind, NO_PARTS);
+  const own = make(given);
+  OWN.set(given, own);
+  return own;
 }
 
 /** Rows without properties that other code added to `Object.prototype`. */
 export function ownRows(rows: OptionRows): OptionRows {
-  const known = COMPLETE.get(rows) as OptionRows | undefined;
-  if (known !== undefined) return known;
-  const own: Record<string, OptionRow> = {};
-  for (const option of Object.keys(rows)) own[option] = ownRow(rows[option]!);
-  COMPLETE.set(rows, own);
-  return own;
+  return ownParts(rows, () =>
+    bare(Object.fromEntries(Object.entries(rows).map(([option, row]) => [option, ownParts(row)]))),
+  );
 }
-
-/** A row and the name of its option. */
-export type NamedRow = readonly [option: string, row: OptionRow];
 
 /** Some rows as lists, so that limits are read quickly when an app starts. */
 interface RowLists {
-  /** The names of all options. */
   readonly names: readonly string[];
   /** All rows, each without what other code wrote to `Object.prototype`. */
-  readonly all: readonly NamedRow[];
-  /** The names of the required options. */
+  readonly all: readonly (readonly [option: string, row: OptionRow])[];
   readonly required: readonly string[];
   /** The options that exclude or need others. */
   readonly related: readonly RelatedRow[];
@@ -199,7 +167,7 @@ export function listsOf(rows: OptionRows): RowLists {
     required: all.flatMap(([option, { required }]) => (required === true ? [option] : [])),
     timed: all.flatMap(([option, { kind, isLong }]) => {
       // Some options are read by a later step, and only their data has rows.
-      const { options } = ownKind(dataOf(kind) ?? kind);
+      const { options } = ownParts(dataOf(kind) ?? kind);
       return isLong === true || options !== undefined ? [{ option, options, isLong: isLong === true }] : [];
     }),
   };
