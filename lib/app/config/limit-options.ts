@@ -20,7 +20,6 @@ import {
   words,
 } from '../../engine/options/kinds.js';
 import {
-  type Able,
   dataOf,
   type OptionKind,
   type OptionRow,
@@ -34,7 +33,7 @@ import { HOOK_EXPECTED } from '../hooks/decision-hook.js';
 import { MAX_STATUS, MIN_STATUS, REFUSAL_EXPECTED } from '../http/refusal-answer.js';
 import { keyText } from '../key-resolvers/index.js';
 import type { CommonLimitOptions } from './common-limit-options.js';
-import { featureOptions } from './feature-options.js';
+import { featureOptions, notAdapting } from './feature-options.js';
 import { costKind, readMeasure } from './measured-cost.js';
 import { isModuleOption } from './module-option-checks.js';
 
@@ -44,8 +43,6 @@ export type AllCommonOptions = CommonLimitOptions & FeatureOptions;
 const LONGEST_MESSAGE = 1000;
 
 const hook = callableOrClass(HOOK_EXPECTED);
-
-const notAdapting = ({ adapting }: Able) => adapting === undefined;
 
 const message: OptionKind = {
   expected: 'a string or a function that returns one',
