@@ -18,11 +18,7 @@ const MOST = 100;
 export class Problems {
   readonly list: PolicyProblem[] = [];
   /** The places of the problems, without their parts. */
-  private readonly known: {
-    readonly path: string;
-    readonly line: number | undefined;
-    readonly column: number | undefined;
-  }[] = [];
+  private readonly known = new Set<string>();
 
   /** The problems in the order of their lines. */
   get inOrder(): PolicyProblem[] {
@@ -33,16 +29,15 @@ export class Problems {
   /** `within`: the part of the place that the message refers to, such as `.rate`. */
   add({ name, line, column, path }: Place, message: string, within = ''): void {
     // Only the first problem of a place is kept, because it causes the others.
-    const isKnown = this.known.some((known) => known.path === path && known.line === line && known.column === column);
-    if (isKnown || this.list.length === MOST) return;
+    const id = `${line}:${column} ${path}`;
+    if (this.known.has(id) || this.list.length === MOST) return;
     const at = line === undefined ? {} : { line, column: column ?? 1 };
-    this.known.push({ path, line, column });
+    this.known.add(id);
     this.list.push({ file: name, ...at, path: path + within, message });
   }
 }
 
 /** A problem on one line: `limits.yaml:12:5 limits.api.rate: expected a whole number >= 1, received -1`. */
 export function showProblem({ file, line, column, path, message }: PolicyProblem): string {
-  const place = { name: file, path, ...(line === undefined ? {} : { line, column: column ?? 1 }) };
-  return `${showPlace(place)}: ${message}`;
+  return `${showPlace({ name: file, line, column, path })}: ${message}`;
 }
