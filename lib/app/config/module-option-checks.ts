@@ -4,7 +4,6 @@ import { HOOK_EXPECTED } from '../hooks/decision-hook.js';
 import { REFUSAL_EXPECTED } from '../http/refusal-answer.js';
 import type { RateLimitModuleOptions } from './module-options.js';
 
-/** The values that an option accepts: a description and a check. */
 type OptionCheck = readonly [expected: string, isValid: (value: unknown) => boolean];
 
 const HOOK: OptionCheck = [HOOK_EXPECTED, (value) => typeof value === 'function'];

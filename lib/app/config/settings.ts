@@ -92,7 +92,6 @@ export function readSettings(written: RateLimitModuleOptions) {
   };
 }
 
-/** Reads `onStoreError`. */
 function storeErrorPolicy(location: string, value: unknown): OnStoreError {
   if (isCallable(value)) return value as OnStoreError;
   if (STORE_ERROR_POLICIES.includes(value as never)) return value as OnStoreError;
@@ -100,7 +99,6 @@ function storeErrorPolicy(location: string, value: unknown): OnStoreError {
   throw new RateLimitConfigError(messages.wrongOption(location, 'onStoreError', value, wanted));
 }
 
-/** Reads a maximum time, in milliseconds. */
 function timeLimit(option: 'timeout' | 'resolveTimeout', value: Duration): number {
   const ms = duration(LOCATION, option, value) / 1000;
   if (ms > MAX_TIMEOUT_MS) throw wrongOption(option, value, 'at most 1 hour');
@@ -151,7 +149,6 @@ const NAME = /^[a-z0-9-]{1,32}$/i;
 /** The maximum `timeout`. Units have to be used soon after they were granted. */
 const LONGEST_TIMEOUT_MS = 250;
 
-/** Checks the option `regions`. Throws `RateLimitConfigError`. */
 function readRegions(given: unknown, hasRedis: boolean, timeoutMs: number): RegionOptions | undefined {
   if (given === undefined) return undefined;
   if (!isObject(given)) throw new RateLimitConfigError(regionMessages.wrong(given));

@@ -6,7 +6,7 @@ import type { CheckEntry } from '../../engine/limits/counter.js';
 import { ownIdentity, shownIdentity } from '../../engine/limits/hierarchy.js';
 import { toDecision } from '../../storage/stores/store-decision.js';
 import type { Check, StoreDecision } from '../../storage/stores/store.js';
-import { type UnnamedEvent, type CounterUse, useOf } from '../../storage/telemetry/decision-event.js';
+import { type UnnamedEvent, useOf } from '../../storage/telemetry/decision-event.js';
 import { type DecisionListener, DecisionStream } from '../../storage/telemetry/decision-stream.js';
 import { CallableClasses } from '../../engine/util/instances.js';
 import { isPromise } from '../../engine/util/awaitable.js';
@@ -23,9 +23,6 @@ class NearCounters {
   /** The time until which a counter isn't reported again, in milliseconds of the process's clock. */
   private readonly until = new Map<string, number>();
 
-  /** `now`: the process's clock, in milliseconds. */
-  constructor(private readonly now: () => number = () => performance.now()) {}
-
   /**
    * Returns true if a decision should be reported as near its limit. `cameNear`: true if this decision took the counter across the
    * threshold.
@@ -34,21 +31,15 @@ class NearCounters {
     if (this.until.size === 0 && !cameNear) return false;
     const key = `${entry.limit.id} ${entry.identity}`;
     const until = this.until.get(key);
-    if (until !== undefined && (isFar(useOf(entry, decision)) || until <= this.now())) this.until.delete(key);
+    if (until !== undefined) {
+      const { before, nearFrom } = useOf(entry, decision);
+      if (before < FAR * nearFrom || until <= performance.now()) this.until.delete(key);
+    }
     if (!cameNear || this.until.has(key)) return false;
-    this.remember(key, this.now() + decision.resetAfterMs);
+    if (this.until.size >= MAX_COUNTERS) this.until.delete(this.until.keys().next().value!);
+    this.until.set(key, performance.now() + decision.resetAfterMs);
     return true;
   }
-
-  private remember(key: string, until: number): void {
-    if (this.until.size >= MAX_COUNTERS) this.until.delete(this.until.keys().next().value!);
-    this.until.set(key, until);
-  }
-}
-
-/** Returns true if the usage of a counter was low before a request. */
-function isFar({ before, nearFrom }: CounterUse): boolean {
-  return before < FAR * nearFrom;
 }
 
 /** The names of hooks among the options. */
@@ -69,7 +60,6 @@ export class DecisionHooks implements DecisionListener {
   private readonly attempts = new Attempts(logger);
   private readonly near = new NearCounters();
   private readonly observers: CallableClasses<'observe', DecisionFunction>;
-  /** The hooks of the module. */
   private ofAll: BoundHooks = NO_HOOKS;
   /** The number of running hooks. Each was called for a decision that the previous one caused. */
   private nested = 0;

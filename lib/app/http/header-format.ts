@@ -28,13 +28,6 @@ export type HeaderOption = HeaderFormat | readonly HeaderFormat[] | false;
 /** The largest integer of a structured field (RFC 9651). */
 const MAX_INTEGER = 999_999_999_999_999;
 
-/** The part of a limit's headers that never changes. */
-interface Serialised {
-  readonly name: string;
-  readonly policy: string;
-  readonly policyWithoutName: string;
-}
-
 /** The constant parts of the headers for limits that are checked together. */
 interface SerialisedList {
   readonly names: readonly string[];
@@ -145,14 +138,17 @@ function serialiseAll(limits: readonly LimitInfo[]): SerialisedList {
       names: parts.map(({ name }) => name),
       policies: parts.map(({ policy }) => policy).join(', '),
       policiesWithoutNames: parts.map(({ policyWithoutName }) => policyWithoutName).join(', '),
-      bytes: limits.some(isOfBytes) ? limits.map(({ bytesPerUnit = 1 }) => bytesPerUnit) : undefined,
+      bytes: limits.some(({ bytesPerUnit }) => bytesPerUnit !== undefined)
+        ? limits.map(({ bytesPerUnit = 1 }) => bytesPerUnit)
+        : undefined,
     };
     serialisedLists.set(limits, known);
   }
   return known;
 }
 
-function serialise(limit: LimitInfo): Serialised {
+/** The part of a limit's headers that never changes. */
+function serialise(limit: LimitInfo) {
   const name = quoted(limit.name);
   const q = integer(limit.quota);
   const w = integer(Math.max(1, Math.ceil(limit.windowMs / 1000)));
@@ -165,10 +161,6 @@ function serialise(limit: LimitInfo): Serialised {
   // The unit is requests unless the policy specifies another one.
   const unitOrWindow = quotaUnit === 'requests' ? `w=${w}` : `qu=${quoted(quotaUnit)}`;
   return { name, policy: `${name};q=${q};${unitOrWindow}`, policyWithoutName };
-}
-
-function isOfBytes({ bytesPerUnit }: LimitInfo): boolean {
-  return bytesPerUnit !== undefined;
 }
 
 function integer(value: number): string {

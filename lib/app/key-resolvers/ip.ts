@@ -34,7 +34,6 @@ export function byIp(ipv6Prefix: number, warning: ProxyWarning): IdentifyAddress
 /** The maximum length of an address. A trusted proxy may send any text. */
 const LONGEST_ADDRESS = 45;
 
-/** Caches the identities of the latest addresses. */
 class RecentIdentities {
   private readonly recent = new RecentMap<string>();
   private readonly identify: (address: string) => string | undefined;

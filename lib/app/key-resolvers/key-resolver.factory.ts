@@ -36,7 +36,6 @@ export class KeyResolverFactory {
   private readonly proxyWarning = new ProxyWarning();
   /** Bound keys that depend on the request only. Limits share them. */
   private readonly bound = new Map<string, BoundKey>();
-  /** The `identify` functions of these keys. */
   private readonly pure = new Map<string, Identify>();
   /** The functions that count per address. All limits share their cache of addresses. */
   private readonly addresses = new Map<number, IdentifyAddress>();

@@ -122,7 +122,8 @@ export class Policies {
       return;
     }
     const { policy } = reading;
-    const isNew = !saysTheSame(policy, this.current);
+    // Line numbers, which appear in messages, are part of a version.
+    const isNew = !isDeepStrictEqual(policy, this.current);
     const problems = isNew ? yield* this.take(policy) : [];
     if (this.isClosed) return;
     if (problems.length > 0) {
@@ -162,11 +163,6 @@ export class Policies {
 
 function isSame(before: readonly NamedLimit[], now: readonly NamedLimit[]): boolean {
   return before.length === now.length && before.every((limit, index) => limit === now[index]);
-}
-
-/** Returns true if two versions are equal, including their line numbers, which appear in messages. */
-function saysTheSame(one: Policy, other: Policy | undefined): boolean {
-  return isDeepStrictEqual(one, other);
 }
 
 /** Returns a problem with its place for each key in a policy that no limit can have, once the limits in code and on routes are known. */

@@ -11,7 +11,6 @@ export interface PolicyProblem {
   readonly message: string;
 }
 
-/** The maximum number of problems to report per policy. */
 const MOST = 100;
 
 /** The problems of a policy, in the order in which they were found. */

@@ -116,7 +116,6 @@ function has(algorithm: Algorithm, option: string): boolean {
   return Object.hasOwn(optionsOf(algorithm), option);
 }
 
-/** The place of a limit, and its entries. */
 interface LimitPlaces {
   readonly at: Place;
   readonly entries: readonly LocatedEntry[];

@@ -37,7 +37,6 @@ export async function readText(name: string, bytes: Buffer, problems: Problems):
   return undefined;
 }
 
-/** The text without a byte order mark. */
 function decoded(bytes: Buffer): string | undefined {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);

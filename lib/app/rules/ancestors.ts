@@ -4,10 +4,8 @@ import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
 import type { WithinOptions } from '../../engine/limits/consume-options.js';
 import type { Rule } from './rule.js';
 
-/** Maximum nesting depth. */
 const MOST_LEVELS = 8;
 
-/** Looks up the rules of defined limits. */
 interface DefinedRules {
   readonly names: readonly string[];
   find(name: string): Rule | undefined;

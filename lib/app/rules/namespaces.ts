@@ -66,7 +66,7 @@ export class Namespaces {
         if (counts.get(name) === 1 && !this.taken.has(name)) {
           this.keep(declarer, name);
           given.push(name);
-        } else if (isNamed(declarer)) {
+        } else if (explicit(declarer) !== undefined) {
           throw configError('SLUICE_INVALID_NAMESPACE', messages.namespaceTwice(locationOf(declarer), name));
         } else {
           left.push({ declarer, names: others });
@@ -136,10 +136,6 @@ export function classNameOf(type: HandlerClass): string {
 /** The name of a declarer in messages. */
 export function locationOf({ type, method }: Declarer): string {
   return `@RateLimit on ${classNameOf(type)}${method === undefined ? '' : `.${method}`}`;
-}
-
-function isNamed(declarer: Declarer): boolean {
-  return explicit(declarer) !== undefined;
 }
 
 /** The namespace that the user has set, on the method itself or derived from that of its class. */

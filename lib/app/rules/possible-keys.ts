@@ -84,8 +84,9 @@ export function patternProblem(rule: Rule, pattern: string): string | undefined 
 /** Throws `RateLimitArgumentError` if no counter of the limit can have the key of a call. */
 export function assertPossibleKey(rule: Rule, key: string): void {
   const expected = keyProblem(rule, key);
-  if (expected !== undefined)
-    throw argumentError('SLUICE_INVALID_KEY', keyMessages.impossible(rule.name, shownKey(rule, key), expected));
+  if (expected === undefined) return;
+  const shown = isSecret(rule.settings.key.given) ? undefined : key;
+  throw argumentError('SLUICE_INVALID_KEY', keyMessages.impossible(rule.name, shown, expected));
 }
 
 /** Throws `RateLimitConfigError` if the limit can't have the key of an option, or a prefix of keys followed by a star. */
@@ -109,8 +110,4 @@ function refuse(rule: Rule, key: string, expected: string | undefined, location:
 /** A header's value may be a secret. */
 function isSecret(given: unknown): boolean {
   return typeof given === 'string' && given.startsWith('header:');
-}
-
-function shownKey(rule: Rule, key: string): string | undefined {
-  return isSecret(rule.settings.key.given) ? undefined : key;
 }

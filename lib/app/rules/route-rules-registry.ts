@@ -32,7 +32,6 @@ export function isAwaited(handler: Handler): boolean {
   return awaited.has(handler);
 }
 
-/** The parts that all routes of a class share. */
 interface DeclaredByClass {
   readonly sites: readonly Site[];
   /** True if the class has its own guards, which may set a user. */
@@ -154,7 +153,7 @@ export class RouteRulesRegistry {
   /** Turns the declarations of a site into those of one route, which has its own counter for some limits. */
   private ofRoute(site: Site, prefix: string, declarer: Declarer, name: string): Site {
     const { specs } = site;
-    if (!specs.some(isOfRoute)) return site;
+    if (!specs.some((spec) => isSource(spec) || spec.perRoute)) return site;
     const namespace = () => prefix + this.namespaces.of(declarer);
     const ofRoute = (spec: Spec) => {
       if (isSource(spec)) return spec.forRoute(name, namespace);
@@ -237,11 +236,6 @@ export class RouteRulesRegistry {
 
 /** The module's site, with its limits removed. */
 const MODULE_SITE: DeclarationSite = { location: 'limits', skips: [], specs: [] };
-
-/** Returns true if routes have their own version of a limit. */
-function isOfRoute(spec: Spec): boolean {
-  return isSource(spec) || spec.perRoute;
-}
 
 /** The status of a limit's rejections; `undefined` if the limit is hidden from clients. */
 function statusOf({ limit, answer }: Rule): number | undefined {

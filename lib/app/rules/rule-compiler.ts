@@ -41,7 +41,6 @@ import { LimitKind, LimitReading } from './limit-reading.js';
 import { RefusalResolvers } from './refusal-resolvers.js';
 import type { Rule, RuleSettings } from './rule.js';
 
-/** The options that the module's `defaults` can have. */
 const DEFAULTS = COMMON_OPTIONS.filter((option) => isDefault(option)) as (keyof LimitDefaults)[];
 
 const COMMON_ROWS: OptionRows = limitOptions;
@@ -214,7 +213,6 @@ export class RuleCompiler {
     return options.onStoreError ?? 'deny';
   }
 
-  /** The `answer` of a limit, or that of the module. */
   private answerOf(answer: RefusalOption | undefined, location: string): RefusalAnswer['resolve'] {
     if (answer !== undefined) return this.refusals.bind(answer, { location, option: 'answer' });
     const ofModule = this.settings.options.answer;

@@ -5,10 +5,10 @@ import { configError } from '../../engine/errors/errors.js';
 import { moduleLogger } from '../../engine/errors/logger.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { bindsOwnGuard, GuardCheck } from './guard-check.js';
-import { type DeclaredClass, type DeclaredMethod, HandlerClasses, isRoute } from './handler-classes.js';
+import { type DeclaredClass, HandlerClasses, isRoute } from './handler-classes.js';
 import { LimitRegistry } from './limit-registry.js';
 import { classNameOf, Namespaces } from './namespaces.js';
-import { type RuleSource, rulesOfPhase } from './route-rules.js';
+import { rulesOfPhase } from './route-rules.js';
 import { Rule } from './rule.js';
 import { countsAddresses } from './possible-keys.js';
 import { RouteRulesRegistry } from './route-rules-registry.js';
@@ -43,7 +43,7 @@ export class StartUpCheck {
     }
     this.routes.checkModule();
     const classes = this.classes.declared();
-    const { countsPerRoute } = this.classes;
+    const { countsPerRoute } = this.registry;
     this.namespaces.assign(classes.flatMap((each) => each.declarers(countsPerRoute)));
     for (const each of classes) {
       const { type, lost } = each;
@@ -55,10 +55,11 @@ export class StartUpCheck {
           messages.lostMethod(`@RateLimit on ${classNameOf(type)}.${method}`),
         );
       }
-      for (const { handler } of this.limitedRoutes(each)) {
+      // Routes that can't have limits or skip any get their rules at their first call.
+      for (const { handler } of this.registry.moduleSpecs.length > 0 ? each.routes : each.declaredRoutes) {
         const { declared } = this.routes.of(type, handler);
         this.byAddress ??= declared
-          .flatMap(({ specs }) => specs.map(ruleOf))
+          .flatMap(({ specs }) => specs.map((spec) => (spec instanceof Rule ? spec : spec.example)))
           .find((rule) => rule !== undefined && countsAddresses(rule, true))?.name;
       }
     }
@@ -107,19 +108,9 @@ export class StartUpCheck {
       .map(({ name }) => `${classNameOf(type)}.${name}`);
   }
 
-  /** The fields of GraphQL types with limits. */
   private fields({ type, methods }: DeclaredClass): string[] {
     return methods
       .filter(({ handler, declared }) => declared.specs.length > 0 && resolvesField(type, handler))
       .map(({ name }) => `${classNameOf(type)}.${name}`);
   }
-
-  /** The routes that may have limits or skip some. The rules of all other routes are created at their first call. */
-  private limitedRoutes(each: DeclaredClass): readonly DeclaredMethod[] {
-    return this.registry.moduleSpecs.length > 0 ? each.routes : each.declaredRoutes;
-  }
-}
-
-function ruleOf(spec: Rule | RuleSource): Rule | undefined {
-  return spec instanceof Rule ? spec : spec.example;
 }

@@ -18,7 +18,6 @@ export type Capability =
   | 'planning'
   | 'varying';
 
-/** The optional parts of an algorithm. */
 type OptionalParts = {
   [Part in keyof Algorithm as object extends Pick<Algorithm, Part> ? Part : never]-?: undefined;
 };

@@ -49,7 +49,6 @@ export interface SlidingWindowState extends State, Slices {
   kept: Slices | undefined;
 }
 
-/** The maximum number of slices of a window. */
 const MOST_SLICES = 1000;
 
 const options = {

@@ -1,6 +1,5 @@
 import { inspect } from 'node:util';
 
-/** The maximum number of names in a message. */
 const MOST_NAMES = 12;
 
 /** Formats a value for a message: short, on one line. */

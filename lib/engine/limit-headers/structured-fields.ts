@@ -30,7 +30,6 @@ class Reader {
 
   constructor(private readonly text: string) {}
 
-  /** Reads all members, up to the end. */
   members<T>(member: () => T): T[] {
     const members: T[] = [];
     this.take(SPACES);
@@ -53,7 +52,6 @@ class Reader {
     return undefined;
   }
 
-  /** Reads a member of a dictionary. */
   entry(): readonly [key: string, value: Value] {
     const key = this.key();
     if (this.skip('=')) return [key, this.item()?.value];

@@ -60,10 +60,6 @@ export const PRIORITIES: readonly Priority[] = ['critical', 'default', 'sheddabl
 /** The priority of a request that sets none. */
 export const DEFAULT_PRIORITY: Priority = 'default';
 
-export function isPriority(value: unknown): value is Priority {
-  return PRIORITIES.includes(value as Priority);
-}
-
 /** The least important of several priorities; `undefined` means the default. */
 export function leastImportant(priorities: readonly (Priority | undefined)[]): Priority | undefined {
   const rank = (priority: Priority = DEFAULT_PRIORITY) => PRIORITIES.indexOf(priority);
@@ -72,5 +68,6 @@ export function leastImportant(priorities: readonly (Priority | undefined)[]): P
 
 /** Throws unless the value is a priority. */
 export function assertPriority(value: unknown): asserts value is Priority {
-  if (!isPriority(value)) throw new RateLimitArgumentError(priorityMessages.wrongPriority(value, PRIORITIES));
+  if (PRIORITIES.includes(value as Priority)) return;
+  throw new RateLimitArgumentError(priorityMessages.wrongPriority(value, PRIORITIES));
 }

@@ -3,7 +3,6 @@ import { messages } from '../errors/messages/general.js';
 import { type Duration, microseconds } from '../options/values.js';
 import type { LimitSettings } from './compiled-limit.js';
 
-/** The options for blocks of rejected keys, as users write them. */
 interface BlockOptions {
   readonly blockFor?: Duration | readonly Duration[] | undefined;
   readonly strike?: boolean | undefined;

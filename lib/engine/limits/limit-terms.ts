@@ -38,7 +38,6 @@ interface OptionsReading {
   readonly defaultName: string;
 }
 
-/** Reads the options of an algorithm. Throws `RateLimitConfigError`. */
 function readOptionsOf(options: AlgorithmOptions, location: string): OptionsReading {
   const algorithm = algorithms.for(options);
   if (algorithm === undefined) {

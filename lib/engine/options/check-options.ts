@@ -48,15 +48,13 @@ export function checkValue(location: string, option: string, value: unknown, kin
   if (each !== undefined && Array.isArray(value)) {
     // This includes the holes of a sparse list.
     for (const [index, item] of value.entries()) checkValue(location, `${option}[${index}]`, item, each);
-  } else if (options !== undefined && isObject(value)) checkOptions(`${location}.${option}`, value, options);
+  } else if (options !== undefined && isObject(value)) {
+    const within = `${location}.${option}`;
+    refuseUnknown(within, value, listsOf(options).names);
+    checkGiven(within, value, options);
+  }
   if (!kind.isValid(value))
     throw configError(codeOfWrong(kind.expected), messages.wrongOption(location, option, value, kind.expected));
-}
-
-/** Throws for unknown, missing and invalid options. */
-export function checkOptions(location: string, given: object, rows: OptionRows): void {
-  refuseUnknown(location, given, listsOf(rows).names);
-  checkGiven(location, given, rows);
 }
 
 /** The given options of some rows, without properties that other code added to `Object.prototype`. */
@@ -147,7 +145,6 @@ export function readOptions<const Rows extends OptionRows>(
   return bare(read) as ReadOptions<Rows>;
 }
 
-/** Reads a value. */
 function read<T>(location: string, option: string, value: unknown, kind: OptionKind<T>): T {
   checkValue(location, option, value, kind);
   return converted(value, kind);

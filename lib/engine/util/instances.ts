@@ -50,7 +50,8 @@ export class Instances<T extends object, Place = OptionPlace, Made extends objec
   of(type: Type<T>): Made | Promise<Made> {
     const known = this.instances.get(type);
     if (known !== undefined) return known;
-    const making = this.find(type).then((made) => {
+    const making = provided(this.modules, type).then((instance) => {
+      const made = this.make(instance, type, this.places.get(type)!);
       this.instances.set(type, made);
       return made;
     });
@@ -62,10 +63,6 @@ export class Instances<T extends object, Place = OptionPlace, Made extends objec
   made(type: Type<T>): Made | undefined {
     const known = this.instances.get(type);
     return known instanceof Promise ? undefined : known;
-  }
-
-  private async find(type: Type<T>): Promise<Made> {
-    return this.make(await provided(this.modules, type), type, this.places.get(type)!);
   }
 }
 

@@ -46,7 +46,6 @@ function membersOf(instance: object): string[] {
   return members;
 }
 
-/** Checks the `fallback` of a resolver; the location is for messages. */
 type CheckFallback = (fallback: unknown, location: string) => unknown;
 
 /** The place where a class is used first. */
@@ -55,7 +54,6 @@ interface FirstPlace {
   readonly check: CheckFallback;
 }
 
-/** The optional members of a resolver. */
 const OPTIONAL = ['keyOf', 'ttl', 'maxKeys', 'fallback'] as const satisfies (keyof LimitResolver)[];
 
 /** The cached results of all classes that find limits. */

@@ -133,9 +133,6 @@ interface ByRate {
   readonly phase?: unknown;
 }
 
-/** Sample rates. Options such as `prefetch` and `ceiling` depend on the rate, and have to be valid for one of these. */
-const EXAMPLES = [1, 1_000_000];
-
 /** A limit whose rate is found per request. Its other options are checked at start-up. */
 class RateSelection implements Selection {
   readonly example: Rule;
@@ -162,7 +159,12 @@ class RateSelection implements Selection {
         messages.wrongOption(declaration.location, 'phase', limit.phase, byRequestMessages.early),
       );
     }
-    this.example = this.firstOf(EXAMPLES);
+    // Options such as `prefetch` and `ceiling` depend on the rate, and have to be valid for a small or for a large one.
+    try {
+      this.example = this.ruleOf(1, declaration.location);
+    } catch {
+      this.example = this.ruleOf(1_000_000, declaration.location);
+    }
   }
 
   find(context: ExecutionContext): number | null | Promise<number | null> {
@@ -184,16 +186,6 @@ class RateSelection implements Selection {
     const definition = { ...this.others, rate } as LimitDefinition;
     const own = route === '' ? namespace : `${namespace} ${route}`;
     return this.compile(definition, { ...this.declaration, location, namespace: own, rate: this.rate });
-  }
-
-  private firstOf(rates: readonly number[]): Rule {
-    const [rate, ...others] = rates;
-    try {
-      return this.ruleOf(rate!, this.declaration.location);
-    } catch (error) {
-      if (others.length === 0) throw error;
-      return this.firstOf(others);
-    }
   }
 }
 

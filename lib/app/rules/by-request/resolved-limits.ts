@@ -17,7 +17,6 @@ const FAILURE_MS = 1000;
 /** The minimum time between two logs of a failing resolver. */
 const LOG_MS = 60_000;
 
-/** The cached state of a key. */
 class KnownKey extends Kept {
   /** The last valid result; `undefined` if there is none yet. */
   good: LimitAnswer | undefined;
@@ -25,7 +24,6 @@ class KnownKey extends Kept {
   failure: unknown;
   /** The time until which the state is valid, in milliseconds of the process's clock. */
   until = -Infinity;
-  /** The pending call of `resolve`. */
   pending: Promise<LimitAnswer> | undefined;
   /** The number of `resolve` calls, and the number of the latest call with a valid result. */
   calls = 0;

@@ -59,7 +59,6 @@ export function callEntries(rule: Rule, key: string, asked: Asked, looks = false
 interface Node extends Level {
   /** The calls that charge this counter: its own, if its limit is listed, or those of counters within it. */
   readonly calls: Asked[];
-  /** True if the check lists its limit. */
   readonly isListed: boolean;
   /** The counters that are directly within it. */
   readonly within: Set<Node>;

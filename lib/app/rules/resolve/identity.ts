@@ -83,7 +83,6 @@ export function routeText(context: ExecutionContext): string {
 
 /** The end of a text that was composed with a missing value or with an object. */
 const OF_NOTHING = /(?:^|[^A-Za-z0-9])(?:undefined|null|NaN|\[object Object\])$/;
-/** The maximum number of field names in a message. */
 const MOST_FIELDS = 10;
 
 /** The rules whose keys have been reported. */

@@ -2,13 +2,11 @@ import { configError } from '../../errors/errors.js';
 import type { OptionKind, OptionRows } from '../../options/option-row.js';
 import { MOST_UNITS } from '../scale.js';
 
-/** The error messages of `rollover` and `credits`. */
 const planTermsMessages = {
   tooManyUnits: (location: string, received: number, most: number) =>
     `${location}: expected at most ${most} units for a limit with 'rollover' or 'credits', received ${received}`,
 } as const;
 
-/** The denominator of shares. */
 const MILLION = 1_000_000;
 
 /** The options of calendar windows that turn them into plans. */

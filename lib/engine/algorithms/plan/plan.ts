@@ -50,7 +50,6 @@ interface Around {
 
 type Windowed = Algorithm<PlanOptions, CalendarWindowParameters, CalendarWindowState>;
 
-/** The denominator of shares. */
 const MILLION = 1_000_000;
 
 /** The time for which credits are stored on Redis: ten years. */
