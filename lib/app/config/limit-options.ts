@@ -26,7 +26,7 @@ import {
   type OptionRows,
   requiredOf,
 } from '../../engine/options/option-row.js';
-import { isCallable } from '../../engine/util/objects.js';
+import { getOrMake, isCallable } from '../../engine/util/objects.js';
 import type { FeatureOptions } from '../../storage/features/index.js';
 import { featureRows, secondVersion } from '../../storage/features/options.js';
 import { HOOK_EXPECTED } from '../hooks/decision-hook.js';
@@ -215,13 +215,10 @@ const ofAlgorithms = new WeakMap<Algorithm, OptionRows>();
 
 /** The options that a limit of an algorithm accepts: those of the algorithm and the common ones that support it. */
 export function optionsOf(algorithm: Algorithm): OptionRows {
-  let rows = ofAlgorithms.get(algorithm);
-  if (rows === undefined) {
+  return getOrMake(ofAlgorithms, algorithm, () => {
     const common = commonOptionsThat((row) => row.for?.(algorithm) !== false);
-    rows = { ...algorithm.options, ...Object.fromEntries(common.map((option) => [option, commonRows[option]!])) };
-    ofAlgorithms.set(algorithm, rows);
-  }
-  return rows;
+    return { ...algorithm.options, ...Object.fromEntries(common.map((option) => [option, commonRows[option]!])) };
+  });
 }
 
 /** The options of the limit's second version, or `undefined` if there is none. Throws `RateLimitConfigError`. */

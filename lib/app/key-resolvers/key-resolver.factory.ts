@@ -4,6 +4,7 @@ import type { LimitKey } from '../../engine/limits/identity.js';
 import { givenOptions } from '../../engine/options/values.js';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
+import { getOrMake } from '../../engine/util/objects.js';
 import { CallableClasses } from '../../engine/util/instances.js';
 import { listOf } from '../../engine/errors/wording.js';
 import { keySchemes } from './index.js';
@@ -46,9 +47,7 @@ export class KeyResolverFactory {
 
   /** Returns the function that counts per address, also used as a fallback. */
   byAddress(ipv6Prefix: number): IdentifyAddress {
-    let identify = this.addresses.get(ipv6Prefix);
-    if (identify === undefined) this.addresses.set(ipv6Prefix, (identify = byIp(ipv6Prefix, this.proxyWarning)));
-    return identify;
+    return getOrMake(this.addresses, ipv6Prefix, () => byIp(ipv6Prefix, this.proxyWarning));
   }
 
   /** Reads a key. Throws `RateLimitConfigError`, which lists the `forms`. */
@@ -77,11 +76,8 @@ export class KeyResolverFactory {
   ): Identify {
     const { classes, proxyWarning } = this;
     const id = `${scheme.form} ${String(parameter)} ${given.ipv6Prefix}`;
-    const known = isPure ? this.pure.get(id) : undefined;
-    if (known !== undefined) return known;
-    const identify = scheme.resolve(parameter, { ...given, proxyWarning, classes });
-    if (isPure) this.pure.set(id, identify);
-    return identify;
+    const make = () => scheme.resolve(parameter, { ...given, proxyWarning, classes });
+    return isPure ? getOrMake(this.pure, id, make) : make();
   }
 
   /** Resolves when all `key` classes so far have an instance. */

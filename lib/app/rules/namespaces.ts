@@ -3,6 +3,7 @@ import { MetadataScanner, ModulesContainer } from '@nestjs/core';
 import { namespaceOn } from './declared-metadata.js';
 import { configError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
+import { getOrMake } from '../../engine/util/objects.js';
 import { haveGuards, nameOfClass, nameOfRoute } from './route-names.js';
 
 /** A controller, or a provider whose methods are called like those of controllers (a resolver, a gateway). */
@@ -64,7 +65,7 @@ export class Namespaces {
         const [name, ...others] = names;
         if (name === undefined) throw configError('SLUICE_INVALID_NAMESPACE', this.nameless(declarer));
         if (counts.get(name) === 1 && !this.taken.has(name)) {
-          this.keep(declarer, name);
+          getOrMake(this.namespaces, declarer.type, () => new Map()).set(declarer.method, name);
           given.push(name);
         } else if (explicit(declarer) !== undefined) {
           throw configError('SLUICE_INVALID_NAMESPACE', messages.namespaceTwice(locationOf(declarer), name));
@@ -82,12 +83,6 @@ export class Namespaces {
     const { type, method } = declarer;
     const methods = method === undefined ? this.scanner.getAllMethodNames(type.prototype as object) : [method];
     return (haveGuards(type, methods) ? messages.noNamespace : messages.notRead)(locationOf(declarer));
-  }
-
-  private keep({ type, method }: Declarer, namespace: string): void {
-    let namespaces = this.namespaces.get(type);
-    if (namespaces === undefined) this.namespaces.set(type, (namespaces = new Map()));
-    namespaces.set(method, namespace);
   }
 
   /** The names of a class or method, the most specific first. */

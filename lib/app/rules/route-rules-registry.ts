@@ -4,6 +4,7 @@ import { configError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { withinMessages } from '../../engine/errors/messages/calls.js';
 import { ROUTE_OF_CLASS } from '../../engine/limits/limit-settings.js';
+import { getOrMake } from '../../engine/util/objects.js';
 import { isFixed, type LimitSpec } from '../config/limits-by-request.js';
 import { overloadStatus } from '../http/refusal-answer.js';
 import { bindsOtherGuard, GuardCheck } from './guard-check.js';
@@ -163,11 +164,7 @@ export class RouteRulesRegistry {
   }
 
   private ofClass(type: HandlerClass): DeclaredByClass {
-    let known = this.byClass.get(type);
-    if (known === undefined) {
-      this.byClass.set(type, (known = { sites: this.sitesOf(type), isGuarded: bindsOtherGuard(type) }));
-    }
-    return known;
+    return getOrMake(this.byClass, type, () => ({ sites: this.sitesOf(type), isGuarded: bindsOtherGuard(type) }));
   }
 
   /** Throws `RateLimitConfigError` for limits of the module that depend on the request and are wrong for every request. */
@@ -238,7 +235,7 @@ export class RouteRulesRegistry {
 const MODULE_SITE: DeclarationSite = { location: 'limits', skips: [], specs: [] };
 
 /** The status of a limit's rejections; `undefined` if the limit is hidden from clients. */
-function statusOf({ limit, answer }: Rule): number | undefined {
+function statusOf({ limit, settings: { answer } }: Rule): number | undefined {
   if (limit.hidden) return undefined;
   return overloadStatus(limit) ?? answer.status ?? HttpStatus.TOO_MANY_REQUESTS;
 }

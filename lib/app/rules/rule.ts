@@ -135,7 +135,7 @@ export class Rule {
     if (limit === this.effective && keyed === undefined && this.keyed === undefined) return;
     this.effective = limit;
     this.keyed = keyed;
-    for (const listener of this.listeners ?? NO_LISTENERS) listener();
+    this.listeners?.forEach((listener) => listener());
   }
 
   /** Registers a listener that is called when another limit becomes the deciding one. */
@@ -149,11 +149,6 @@ export class Rule {
     return [this, ...this.ancestors].some(({ settings }) => settings.phase === 'authenticated')
       ? 'authenticated'
       : this.settings.phase;
-  }
-
-  /** The response to a rejection by this limit. */
-  get answer(): RefusalAnswer {
-    return this.settings.answer;
   }
 
   /** True if requests can have different costs. */
@@ -224,7 +219,6 @@ export class Rule {
 }
 
 const NONE: readonly Rule[] = [];
-const NO_LISTENERS: readonly (() => void)[] = [];
 const WITHOUT_PRIORITY: MetBy = { priority: undefined };
 
 function isOtherFunction(one: unknown, other: unknown): boolean {

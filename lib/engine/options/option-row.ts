@@ -1,5 +1,5 @@
 import { show } from '../errors/wording.js';
-import { bare } from '../util/objects.js';
+import { bare, getOrMake } from '../util/objects.js';
 
 /** A JSON Schema. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
@@ -106,19 +106,14 @@ export function usualOf({ default: value, usual }: OptionRow): string | undefine
 const OWN = new WeakMap<object, object>();
 
 /** A row or a kind without properties that other code added to `Object.prototype`. */
-export function ownParts<T extends object>(given: T, make: (given: T) => T = bare): T {
-  const known = OWN.get(given) as T | undefined;
-  if (known !== undefined) return known;
-  const own = make(given);
-  OWN.set(given, own);
-  return own;
+export function ownParts<T extends object>(given: T): T {
+  return getOrMake<object, object>(OWN, given, () => bare(given)) as T;
 }
 
 /** Rows without properties that other code added to `Object.prototype`. */
 export function ownRows(rows: OptionRows): OptionRows {
-  return ownParts(rows, () =>
-    bare(Object.fromEntries(Object.entries(rows).map(([option, row]) => [option, ownParts(row)]))),
-  );
+  const make = () => bare(Object.fromEntries(Object.entries(rows).map(([option, row]) => [option, ownParts(row)])));
+  return getOrMake<object, object>(OWN, rows, make) as OptionRows;
 }
 
 /** Some rows as lists, so that limits are read quickly when an app starts. */

@@ -9,6 +9,7 @@ import { messages } from '../../../engine/errors/messages/general.js';
 import type { ResolvedKey } from '../../../engine/limits/identity.js';
 import type { OnMissingKey, Phase } from '../../config/common-limit-options.js';
 import type { BoundKey } from '../../key-resolvers/key-resolver.factory.js';
+import { getOrMake } from '../../../engine/util/objects.js';
 import { connectionOf, onClose } from '../../transports/connection.js';
 import { isUnread } from '../../transports/read-request.js';
 import type { RequestParts } from '../../transports/request-reader.js';
@@ -136,8 +137,7 @@ function warnOfMissingKey(
   const { key, log, addressIsMeant } = rule.settings;
   if (addressIsMeant === true || typeof by.given !== 'function') return;
   const handler = context.getHandler() as Function | null;
-  let counts = seen.get(rule);
-  if (counts === undefined) seen.set(rule, (counts = new Map<object | null, number>()));
+  const counts = getOrMake(seen, rule, () => new Map<object | null, number>());
   const count = counts.get(handler) ?? 0;
   if (count === MOST_WATCHED) return;
   counts.set(handler, count + 1);
