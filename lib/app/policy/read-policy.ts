@@ -2,6 +2,7 @@ import type { Policy, PolicyLimit } from '../config/policy.js';
 import { listOf } from '../../engine/errors/wording.js';
 import { policyMessages } from '../../engine/errors/messages/rates.js';
 import type { Located } from './located.js';
+import { entriesOf } from './policy-options.js';
 import type { PolicyProblem, Problems } from './problems.js';
 import { readLimits } from './read-limits.js';
 import { readLists } from './read-lists.js';
@@ -44,12 +45,9 @@ function* reading(name: string, value: Located | undefined, problems: Problems):
   return { problems: problems.inOrder };
 }
 
-function sectionsOf({ entries, place: whole, shown }: Located, problems: Problems): Sections {
-  if (entries === undefined) {
-    problems.add(whole, policyMessages.wrongValue(shown, `an object of ${listOf(SECTIONS, 'and')}`));
-  }
+function sectionsOf(whole: Located, problems: Problems): Sections {
   const sections: Sections = {};
-  for (const { name, place, value } of entries ?? []) {
+  for (const { name, place, value } of entriesOf(whole, `an object of ${listOf(SECTIONS, 'and')}`, problems)) {
     const section = SECTIONS.find((each) => each === name);
     if (section === undefined && name !== OF_EDITORS) problems.add(place, policyMessages.unknown(name, SECTIONS));
     // An empty section is `null`, for example because its last line was removed.
