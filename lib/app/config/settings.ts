@@ -2,7 +2,7 @@ import { configError, RateLimitConfigError } from '../../engine/errors/errors.js
 import { messages } from '../../engine/errors/messages/general.js';
 import { codeOfWrong, optionMessages } from '../../engine/errors/messages/options.js';
 import { regionMessages } from '../../engine/errors/messages/redis.js';
-import { type OnStoreError, STORE_ERROR_POLICIES } from '../../engine/limits/compiled-limit.js';
+import { type OnStoreError, STORE_ERROR_POLICIES } from '../../engine/limits/limit-settings.js';
 import { duration, oneOf, refuseUnknown, wholeNumber } from '../../engine/options/check-options.js';
 import {
   type Duration,

@@ -6,7 +6,7 @@ import { byRequestMessages } from '../../engine/errors/messages/app-code.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { regionMessages } from '../../engine/errors/messages/redis.js';
 import { blockTerms } from '../../engine/limits/block-terms.js';
-import type { LimitPlace, LimitSettings, OnStoreError } from '../../engine/limits/compiled-limit.js';
+import type { LimitPlace, LimitSettings, OnStoreError } from '../../engine/limits/limit-settings.js';
 import { type LikelySeconds, likelySeconds, refuseUnknown } from '../../engine/options/check-options.js';
 import { type OptionRows, ownParts } from '../../engine/options/option-row.js';
 import { givenOptions, orElse } from '../../engine/options/values.js';

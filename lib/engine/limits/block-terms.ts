@@ -1,7 +1,7 @@
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
 import { type Duration, microseconds } from '../options/values.js';
-import type { LimitSettings } from './compiled-limit.js';
+import type { LimitSettings } from './limit-settings.js';
 
 interface BlockOptions {
   readonly blockFor?: Duration | readonly Duration[] | undefined;

@@ -13,18 +13,6 @@ import { RecentMap } from '../util/bounded-maps.js';
 import type { LimitPlace, LimitSettings } from './limit-settings.js';
 import { LimitTerms, type PlaceLikeAnother } from './limit-terms.js';
 
-export {
-  type CarryOver,
-  type Escalation,
-  type LimitPlace,
-  type LimitSettings,
-  type OnStoreError,
-  STORE_ERROR_POLICIES,
-  type StoreErrorPolicy,
-  type UnansweredCheck,
-} from './limit-settings.js';
-export type { MetBy } from './limit-feature.js';
-
 const BY_ANYBODY: MetBy = {};
 
 /** The versions of a limit for requests with different traits, and those used so far. */
