@@ -190,7 +190,7 @@ export const limitOptions = { ...coreOptions, ...featureOptions, ...featureRows 
   OptionRow
 >;
 
-const commonRows: OptionRows = limitOptions;
+export const commonRows: OptionRows = limitOptions;
 
 export const COMMON_OPTIONS = Object.keys(commonRows) as (keyof AllCommonOptions)[];
 

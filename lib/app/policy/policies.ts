@@ -12,7 +12,7 @@ import type { PolicySettings } from './policy-settings.js';
 import { showProblem } from './problems.js';
 import type { PolicyReading } from './read-policy.js';
 import { identityOf } from '../overrides/lists/listed.js';
-import { identityProblem, keyProblem, patternProblem } from '../rules/possible-keys.js';
+import { identityProblem, patternOrKeyProblem } from '../rules/possible-keys.js';
 import type { Rule } from '../rules/rule.js';
 import { reasonOf } from '../../engine/errors/reasons.js';
 import type { PolicySource } from './sources.js';
@@ -175,7 +175,7 @@ function keyProblems({ overrides, lists }: Policy, registry: LimitRegistry): str
   };
   // A limit that only this version of the policy defines isn't used by any route yet.
   const ofLimit = (place: string, rule: Rule | undefined, key: string) => {
-    if (rule !== undefined) add(place, key.endsWith('*') ? patternProblem(rule, key) : keyProblem(rule, key));
+    if (rule !== undefined) add(place, patternOrKeyProblem(rule, key));
   };
   for (const { limit, key, place } of overrides) ofLimit(place, rules.get(limit), key);
   for (const { limit, key, place } of lists) {

@@ -35,14 +35,14 @@ export interface AddedLimit {
 
 /** The definition of a named limit without overrides. */
 export interface LimitVersion {
-  readonly definition: LimitDefinition;
-  readonly limit: CompiledLimit;
+  definition: LimitDefinition;
+  limit: CompiledLimit;
   /** The values that a policy sets for it. */
-  readonly policy: PolicyLimit | undefined;
+  policy: PolicyLimit | undefined;
 }
 
 /** A limit with its own name. A new version of the policy replaces its definition. */
-export interface NamedLimit extends Mutable<LimitVersion> {
+export interface NamedLimit extends LimitVersion {
   /** Its definition in code; `undefined` if only a policy defines it. */
   readonly written: LimitDefinition | undefined;
   /** The definition that its rule was created from. */
@@ -50,8 +50,6 @@ export interface NamedLimit extends Mutable<LimitVersion> {
   readonly declaration: Declaration;
   readonly rule: Rule;
 }
-
-type Mutable<T> = { -readonly [Property in keyof T]: T[Property] };
 
 /** The limits that don't belong to a class or route: those of the module, and those defined by name. */
 @Injectable()

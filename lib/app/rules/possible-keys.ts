@@ -70,8 +70,12 @@ const NETWORK = /^(.+)\/\d{1,3}$/;
 /** The prefix of IPv4 addresses, followed by a star. */
 const BEGINS_ADDRESS = /^\d{1,3}\.(?:\d{1,3}\.){0,2}\d{0,3}\*$/;
 
-/** The same as `keyProblem`, for a prefix of keys followed by a star. */
-export function patternProblem(rule: Rule, pattern: string): string | undefined {
+/** The same as `keyProblem`, for a key or a prefix of keys followed by a star. */
+export function patternOrKeyProblem(rule: Rule, key: string): string | undefined {
+  return key.endsWith('*') ? patternProblem(rule, key) : keyProblem(rule, key);
+}
+
+function patternProblem(rule: Rule, pattern: string): string | undefined {
   const { hasKey, key, onMissingKey } = rule.settings;
   const own = hasKey ? formOf(key.given) : undefined;
   if (own === undefined) return undefined;
@@ -91,7 +95,7 @@ export function assertPossibleKey(rule: Rule, key: string): void {
 
 /** Throws `RateLimitConfigError` if the limit can't have the key of an option, or a prefix of keys followed by a star. */
 export function refuseImpossibleKeys(rule: Rule, key: string, location: string, option = 'key'): void {
-  refuse(rule, key, key.endsWith('*') ? patternProblem(rule, key) : keyProblem(rule, key), location, option);
+  refuse(rule, key, patternOrKeyProblem(rule, key), location, option);
 }
 
 /** Throws `RateLimitConfigError` if none of these limits can have the key. */

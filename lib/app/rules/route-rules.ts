@@ -83,13 +83,13 @@ export class RouteRules {
     this.hasSources = this.sources.length > 0;
     this.continuesAfterGuards = this.authenticated.length > 0 || this.hasSources;
     this.isEmpty = this.guard.length === 0 && !this.continuesAfterGuards;
-    this.waitsForEnd = this.hasSources || this.guard.some(waitsForEnd) || this.authenticated.some(waitsForEnd);
-    this.middlewareWaitsForEnd = this.middleware.some(waitsForEnd);
+    this.waitsForEnd = this.hasSources || [...this.guard, ...this.authenticated].some((rule) => rule.waitsForEnd);
+    this.middlewareWaitsForEnd = this.middleware.some((rule) => rule.waitsForEnd);
   }
 
   /** True if the interceptor has to run for its requests. */
   get needsInterceptor(): boolean {
-    return this.hasSources || this.guard.some(needsInterceptor) || this.authenticated.some(needsInterceptor);
+    return this.hasSources || [...this.guard, ...this.authenticated].some((rule) => rule.needsInterceptor);
   }
 
   /**
@@ -115,14 +115,6 @@ export class RouteRules {
     for (const source of this.sources) if (source.example !== undefined) examples.set(source, [source.example]);
     if (examples.size > 0) merge(this.sites, examples);
   }
-}
-
-function waitsForEnd(rule: Rule): boolean {
-  return rule.waitsForEnd;
-}
-
-function needsInterceptor(rule: Rule): boolean {
-  return rule.needsInterceptor;
 }
 
 /** The rules of a phase. The guard also checks those of the middleware, because the middleware may not run. */

@@ -8,7 +8,7 @@ import { regionMessages } from '../../engine/errors/messages/redis.js';
 import { blockTerms } from '../../engine/limits/block-terms.js';
 import type { LimitPlace, LimitSettings, OnStoreError } from '../../engine/limits/limit-settings.js';
 import { type LikelySeconds, likelySeconds, refuseUnknown } from '../../engine/options/check-options.js';
-import { type OptionRows, ownParts } from '../../engine/options/option-row.js';
+import { ownParts } from '../../engine/options/option-row.js';
 import { givenOptions, orElse } from '../../engine/options/values.js';
 import { isPromise } from '../../engine/util/awaitable.js';
 import { ValueCache } from '../../engine/util/bounded-maps.js';
@@ -21,8 +21,8 @@ import type { LimitDefaults, LimitDefinition } from '../config/limit-definition.
 import {
   type AllCommonOptions,
   COMMON_OPTIONS,
+  commonRows,
   isDefault,
-  limitOptions,
   optionsOf,
   ownerOfOption,
   secondVersionOf,
@@ -42,8 +42,6 @@ import { RefusalResolvers } from './refusal-resolvers.js';
 import type { Rule, RuleSettings } from './rule.js';
 
 const DEFAULTS = COMMON_OPTIONS.filter((option) => isDefault(option)) as (keyof LimitDefaults)[];
-
-const COMMON_ROWS: OptionRows = limitOptions;
 
 const NO_SECONDS: readonly LikelySeconds[] = [];
 
@@ -105,28 +103,25 @@ export class RuleCompiler {
   }
 
   private readAnew(definition: LimitDefinition, declaration: Declaration): LimitReading {
-    const {
-      location,
-      namespace,
-      everywhere = false,
-      onRoutes = false,
-      generation = 0,
-      carry,
-      off = false,
-    } = declaration;
+    const { location, everywhere = false, onRoutes = false, generation = 0, carry, off = false } = declaration;
     const { name: givenName, rate } = givenOptions(declaration, ['name', 'rate']);
-    const adapts = algorithms.get(definition.algo)?.adapting !== undefined;
+    const algorithm = algorithms.get(definition.algo);
     const common = commonOptions(definition, this.defaults, location);
     const { cost, priority, skip, mode = 'enforce', message, body, count = 'all' } = common;
     const { perRoute = false } = common;
-    const measure = readMeasure(cost, algorithms.get(definition.algo), location);
+    const measure = readMeasure(cost, algorithm, location);
     if (perRoute && !everywhere && !onRoutes) {
       const expected = "false, but in the module's 'limits', on a class and on a route";
       throw new RateLimitConfigError(messages.wrongOption(location, 'perRoute', perRoute, expected));
     }
     const { onMissingKey, ipv6Prefix } = this.settings;
     const forms = everywhere && common.phase === 'middleware' ? earlyForms() : undefined;
-    const key = this.keys.bind(orElse(common.key, adapts ? 'global' : 'ip'), location, ipv6Prefix, forms);
+    const key = this.keys.bind(
+      orElse(common.key, algorithm?.adapting === undefined ? 'ip' : 'global'),
+      location,
+      ipv6Prefix,
+      forms,
+    );
     const options = algorithmOptions(definition);
     const unnamed = (common.name ?? givenName) === undefined;
     const name = common.name ?? givenName ?? (rate && this.dynamicName(options, key, count));
@@ -137,10 +132,6 @@ export class RuleCompiler {
     const needsUser = key.needsUser || (typeof trait?.by === 'object' && trait.by.needsUser);
     const { phase = needsUser ? 'authenticated' : 'guard' } = common;
     if (phase === 'middleware') refuseWhatNeedsARoute(key, common, trait, location, everywhere);
-    const needsName = optionThatNeedsName(given);
-    if (namespace !== '' && needsName !== undefined) {
-      throw configError('SLUICE_UNSUPPORTED_OPTION', messages.noName(location, needsName));
-    }
     const terms = bare<Omit<LimitSettings, keyof LimitPlace>>({
       name,
       nameEnd: this.nameEnd(key, count),
@@ -197,8 +188,8 @@ export class RuleCompiler {
       rate,
       log: this.log,
     };
-    const rows = algorithms.get(definition.algo);
-    const seconds = rows === undefined ? [] : likelySeconds(definition, optionsOf(rows));
+    const seconds = algorithm === undefined ? [] : likelySeconds(definition, optionsOf(algorithm));
+    const needsName = optionThatNeedsName(given);
     return new LimitReading(kind, needsName, seconds.length === 0 ? NO_SECONDS : seconds, settings);
   }
 
@@ -260,7 +251,7 @@ function merged<A extends object, B extends object>(options: A, more: B): A & B 
 function optionThatNeedsName(options: object): string | undefined {
   for (const [option, value] of Object.entries(options)) {
     if (value === undefined) continue;
-    const rows = [algorithms.options, COMMON_ROWS].find((each) => Object.hasOwn(each, option));
+    const rows = [algorithms.options, commonRows].find((each) => Object.hasOwn(each, option));
     if (rows !== undefined && ownParts(rows[option]!).needsName === true) return option;
   }
   return undefined;

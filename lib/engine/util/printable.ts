@@ -42,10 +42,7 @@ export function columns(rows: readonly (readonly string[])[], left: readonly num
   );
 }
 
-/** A whole number with thousands separators. */
-export function showCount(count: number): string {
-  return whole(count);
-}
+export { whole as showCount };
 
 /** A part as a percentage, in the format of the console. */
 export function showShare(part: number, all: number): string {
