@@ -1,7 +1,7 @@
-import { type Duration, showDuration } from '../options/values.js';
 import type { Parameters, ScriptValue, State } from './algorithm.js';
 import type { SharingTerms } from './capabilities.js';
 import { inProportion, MAX_OWED, sameScale, type Scale, timeFor, unitsWithin } from './scale.js';
+import { nameOfRate } from './share.js';
 
 /**
  * The core of GCRA, the token bucket and the shaping leaky bucket: a theoretical arrival time (TAT) that each unit moves forward
@@ -111,8 +111,7 @@ function untilFlowed(state: ArrivalState, weight: number): number {
 
 /** The common part of gcra and both buckets, regardless of the rest of their states. */
 export const counting = {
-  defaultName: ({ algo, rate, interval }: { algo: string; rate: number; interval: Duration }): string =>
-    `${algo}:${rate}/${showDuration(interval)}`,
+  defaultName: nameOfRate,
   window: ({ scale }: ArrivalParameters): number => scale.interval * scale.tick,
   pace: ({ scale, quota }: ArrivalParameters): number => timeFor(scale, quota),
   scriptParameters: ({ scale }: ArrivalParameters): ScriptValue[] => [
