@@ -2,8 +2,14 @@ import { configError, RateLimitConfigError } from '../../engine/errors/errors.js
 import { messages } from '../../engine/errors/messages/general.js';
 import { codeOfWrong, optionMessages } from '../../engine/errors/messages/options.js';
 import { regionMessages } from '../../engine/errors/messages/redis.js';
-import { type OnStoreError, STORE_ERROR_POLICIES } from '../../engine/limits/limit-settings.js';
-import { duration, oneOf, refuseUnknown, wholeNumber } from '../../engine/options/check-options.js';
+import {
+  checkValue,
+  duration,
+  oneOf,
+  refuseUnknown,
+  wholeNumber,
+  wrongOption,
+} from '../../engine/options/check-options.js';
 import {
   type Duration,
   givenOptions,
@@ -12,13 +18,12 @@ import {
   milliseconds,
   orElse,
 } from '../../engine/options/values.js';
-import { isCallable } from '../../engine/util/objects.js';
 import { defaultMaxBytes } from '../../storage/stores/memory/counter-table.js';
 import { headerFormatters } from '../http/header-format.js';
 import type { OnMissingKey, OnMissingReader } from './common-limit-options.js';
 import { MODULE_OPTIONS, OPTION_CHECKS } from './module-option-checks.js';
 import type { RateLimitModuleOptions, RegionOptions } from './module-options.js';
-import { ownerOfOption } from './limit-options.js';
+import { limitOptions, ownerOfOption } from './limit-options.js';
 import { isRedisConnection, wrongRedis } from './redis-option.js';
 
 /** The module's options after reading and checking. */
@@ -49,15 +54,17 @@ export function readSettings(written: RateLimitModuleOptions) {
   const options = givenOptions(written, MODULE_OPTIONS);
   for (const [option, expected, isValid] of OPTION_CHECKS) {
     const value = options[option];
-    if (value !== undefined && !isValid(value)) throw wrongOption(option, value, expected);
+    if (value !== undefined && !isValid(value)) throw wrong(option, value, expected);
   }
   const { store, redis, maxKeys = 100_000, maxWaiters = 10_000, timeout = 250 } = options;
   if (store !== undefined && redis !== undefined)
-    throw wrongOption('store', store, "no 'redis' next to it", 'SLUICE_EXCLUDED_OPTIONS');
+    throw wrong('store', store, "no 'redis' next to it", 'SLUICE_EXCLUDED_OPTIONS');
   if (redis !== undefined && !isRedisConnection(redis)) {
     throw configError('SLUICE_INVALID_REDIS', wrongRedis(LOCATION, redis));
   }
   const timeoutMs = timeLimit('timeout', timeout);
+  const onStoreError = orElse(options.onStoreError, 'local');
+  checkValue(LOCATION, 'onStoreError', onStoreError, limitOptions.onStoreError.kind);
   return {
     options,
     formatters: headerFormatters(orElse(options.headers, 'draft-8'), LOCATION),
@@ -66,7 +73,7 @@ export function readSettings(written: RateLimitModuleOptions) {
     problem: orElse(options.problem, false),
     body: options.body,
     retryAfter: orElse(options.retryAfter, true),
-    onStoreError: storeErrorPolicy(LOCATION, orElse(options.onStoreError, 'local')),
+    onStoreError,
     localShare: orElse(options.localShare, 1),
     onMissingKey: oneOf(LOCATION, 'onMissingKey', orElse(options.onMissingKey, 'ip'), ON_MISSING_KEY),
     onMissingReader: oneOf(LOCATION, 'onMissingReader', orElse(options.onMissingReader, 'refuse'), ON_MISSING_READER),
@@ -92,16 +99,9 @@ export function readSettings(written: RateLimitModuleOptions) {
   };
 }
 
-function storeErrorPolicy(location: string, value: unknown): OnStoreError {
-  if (isCallable(value)) return value as OnStoreError;
-  if (STORE_ERROR_POLICIES.includes(value as never)) return value as OnStoreError;
-  const wanted = `one of ${STORE_ERROR_POLICIES.join(', ')}, or a function that returns one`;
-  throw new RateLimitConfigError(messages.wrongOption(location, 'onStoreError', value, wanted));
-}
-
 function timeLimit(option: 'timeout' | 'resolveTimeout', value: Duration): number {
   const ms = duration(LOCATION, option, value) / 1000;
-  if (ms > MAX_TIMEOUT_MS) throw wrongOption(option, value, 'at most 1 hour');
+  if (ms > MAX_TIMEOUT_MS) throw wrong(option, value, 'at most 1 hour');
   return ms;
 }
 
@@ -111,11 +111,7 @@ function gatherMs(gather: RateLimitModuleOptions['gather'], timeoutMs: number): 
   if (gather === true) return USUAL_GATHER_MS;
   const ms = milliseconds(gather);
   if (ms === undefined || ms < 1 || ms > MAX_GATHER_MS || 2 * ms > timeoutMs) {
-    throw wrongOption(
-      'gather',
-      gather,
-      `true, false or a duration from 1 to ${MAX_GATHER_MS} ms, at most half of 'timeout'`,
-    );
+    throw wrong('gather', gather, `true, false or a duration from 1 to ${MAX_GATHER_MS} ms, at most half of 'timeout'`);
   }
   return ms;
 }
@@ -123,17 +119,12 @@ function gatherMs(gather: RateLimitModuleOptions['gather'], timeoutMs: number): 
 function sendTimeoutMs(value: RateLimitModuleOptions['sendTimeout'] = '30s'): number {
   if (value === false) return Infinity;
   const ms = longDuration(value);
-  if (!(ms > 0)) throw wrongOption('sendTimeout', value, "a duration such as '30s', more than 0, or false");
+  if (!(ms > 0)) throw wrong('sendTimeout', value, "a duration such as '30s', more than 0, or false");
   return ms;
 }
 
-function wrongOption(
-  option: string,
-  got: unknown,
-  expected: string,
-  code = codeOfWrong(expected),
-): RateLimitConfigError {
-  return configError(code, messages.wrongOption(LOCATION, option, got, expected));
+function wrong(option: string, got: unknown, expected: string, code = codeOfWrong(expected)): RateLimitConfigError {
+  return wrongOption(LOCATION, option, got, expected, code);
 }
 
 /** With `enforce` each limit keeps its own `mode`. */

@@ -1,10 +1,9 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http';
-import { RateLimitConfigError } from '../../engine/errors/errors.js';
-import { messages } from '../../engine/errors/messages/general.js';
 import type { CheckedLimit, CheckResult, Decision } from '../../engine/limits/decision.js';
 import { isPromise } from '../../engine/util/awaitable.js';
 import type { ExecutionContext } from '@nestjs/common';
 import type { LimitInfo } from './limit-info.js';
+import { wrongOption } from '../../engine/options/check-options.js';
 
 /**
  * Returns response headers for a result. `limits` are in the order of `result.decisions`; hidden limits are in neither of them. `context`
@@ -89,7 +88,7 @@ export function headerFormatters(option: HeaderOption, location: string): Header
     const formatter = typeof format === 'function' ? checked(format) : formatters.get(format);
     if (formatter !== undefined) return formatter;
     const expected = `one of ${[...formatters.keys()].join(', ')}, a function, a list of these, or false`;
-    throw new RateLimitConfigError(messages.wrongOption(location, 'headers', option, expected));
+    throw wrongOption(location, 'headers', option, expected);
   });
 }
 

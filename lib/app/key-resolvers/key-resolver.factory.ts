@@ -2,8 +2,6 @@ import { Injectable } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
 import type { LimitKey } from '../../engine/limits/identity.js';
 import { givenOptions } from '../../engine/options/values.js';
-import { RateLimitConfigError } from '../../engine/errors/errors.js';
-import { messages } from '../../engine/errors/messages/general.js';
 import { getOrMake } from '../../engine/util/objects.js';
 import { CallableClasses } from '../../engine/util/instances.js';
 import { listOf } from '../../engine/errors/wording.js';
@@ -11,6 +9,7 @@ import { keySchemes } from './index.js';
 import { byIp, type IdentifyAddress } from './ip.js';
 import type { Identify, KeyClasses, KeyDescription, KeyScheme, KeyServices } from './key-scheme.js';
 import { ProxyWarning } from './proxy-warning.js';
+import { wrongOption } from '../../engine/options/check-options.js';
 
 /** The `key` of a limit, read and bound. */
 export interface BoundKey extends KeyDescription, Pick<KeyScheme, 'needsRoute'> {
@@ -65,7 +64,7 @@ export class KeyResolverFactory {
       if (isPure && id !== undefined) this.bound.set(id, bound);
       return bound;
     }
-    throw new RateLimitConfigError(messages.wrongOption(location, option, given, forms ?? formsOf(keySchemes)));
+    throw wrongOption(location, option, given, forms ?? formsOf(keySchemes));
   }
 
   private resolver(

@@ -2,11 +2,11 @@ import { isDeepStrictEqual } from 'node:util';
 import { Inject, Injectable } from '@nestjs/common';
 import { algorithms } from '../../engine/algorithms/index.js';
 import { limitOptions, optionsOf, ownerOfOption } from '../config/limit-options.js';
-import { configError, RateLimitConfigError } from '../../engine/errors/errors.js';
+import { configError } from '../../engine/errors/errors.js';
 import { logger, OnceLogger } from '../../engine/errors/logger.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { optionMessages } from '../../engine/errors/messages/options.js';
-import { type LikelySeconds, likelySeconds } from '../../engine/options/check-options.js';
+import { type LikelySeconds, likelySeconds, wrongOption } from '../../engine/options/check-options.js';
 import { isObject } from '../../engine/options/values.js';
 import type { LimitDefinition } from '../config/limit-definition.js';
 import type { Policy, PolicyLimit } from '../config/policy.js';
@@ -162,9 +162,7 @@ export class LimitRegistry {
       const declaration = { location: `${location}.${name}`, namespace: '', name };
       const limit = this.compileNamed(definition, declaration, name);
       if (limit.rule.name !== name) {
-        throw new RateLimitConfigError(
-          messages.wrongOption(declaration.location, 'name', limit.rule.name, `'${name}' or none`),
-        );
+        throw wrongOption(declaration.location, 'name', limit.rule.name, `'${name}' or none`);
       }
       this.defined.set(name, limit);
     }

@@ -1,9 +1,9 @@
 import { isIP } from 'node:net';
-import { argumentError, configError, RateLimitConfigError } from '../../engine/errors/errors.js';
+import { argumentError, configError } from '../../engine/errors/errors.js';
 import { keyMessages } from '../../engine/errors/messages/calls.js';
-import { messages } from '../../engine/errors/messages/general.js';
 import { addressForm, formOf } from '../key-resolvers/index.js';
 import type { Rule } from './rule.js';
+import { wrongOption } from '../../engine/options/check-options.js';
 
 /**
  * Returns the expected form of the limit's keys if a key that an operator has written down can't be one of them. `undefined` if the key is
@@ -108,7 +108,7 @@ function refuse(rule: Rule, key: string, expected: string | undefined, location:
   if (expected === undefined) return;
   const given = rule.settings.key.given;
   if (isSecret(given)) throw configError('SLUICE_INVALID_KEY', keyMessages.secretOption(location, option, expected));
-  throw new RateLimitConfigError(messages.wrongOption(location, option, key, expected));
+  throw wrongOption(location, option, key, expected);
 }
 
 /** A header's value may be a secret. */

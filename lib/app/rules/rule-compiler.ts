@@ -1,13 +1,13 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { type AlgorithmOptions, algorithms } from '../../engine/algorithms/index.js';
-import { configError, RateLimitConfigError } from '../../engine/errors/errors.js';
+import { configError } from '../../engine/errors/errors.js';
 import { logger, OnceLogger } from '../../engine/errors/logger.js';
 import { byRequestMessages } from '../../engine/errors/messages/app-code.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { regionMessages } from '../../engine/errors/messages/redis.js';
 import { blockTerms } from '../../engine/limits/block-terms.js';
 import type { LimitPlace, LimitSettings, OnStoreError } from '../../engine/limits/limit-settings.js';
-import { type LikelySeconds, likelySeconds, refuseUnknown } from '../../engine/options/check-options.js';
+import { type LikelySeconds, likelySeconds, refuseUnknown, wrongOption } from '../../engine/options/check-options.js';
 import { ownParts } from '../../engine/options/option-row.js';
 import { givenOptions, orElse } from '../../engine/options/values.js';
 import { isPromise } from '../../engine/util/awaitable.js';
@@ -88,7 +88,7 @@ export class RuleCompiler {
     refuseOther(definition, location);
     if (!isFixed(definition)) {
       const { rate: found } = definition as { readonly rate: unknown };
-      throw new RateLimitConfigError(messages.wrongOption(location, 'rate', found, byRequestMessages.notByRequest));
+      throw wrongOption(location, 'rate', found, byRequestMessages.notByRequest);
     }
     const asked = [definition, name, everywhere, onRoutes, rate, generation, carry, off];
     return this.readings.of(asked, () => this.readAnew(definition, declaration));
@@ -112,7 +112,7 @@ export class RuleCompiler {
     const measure = readMeasure(cost, algorithm, location);
     if (perRoute && !everywhere && !onRoutes) {
       const expected = "false, but in the module's 'limits', on a class and on a route";
-      throw new RateLimitConfigError(messages.wrongOption(location, 'perRoute', perRoute, expected));
+      throw wrongOption(location, 'perRoute', perRoute, expected);
     }
     const { onMissingKey, ipv6Prefix } = this.settings;
     const forms = everywhere && common.phase === 'middleware' ? earlyForms() : undefined;
@@ -275,7 +275,7 @@ function refuseWhatNeedsARoute(
 ): void {
   const { within, perRoute } = options;
   const refuse = (option: string, got: unknown, expected: string) => {
-    throw new RateLimitConfigError(messages.wrongOption(location, option, got, expected));
+    throw wrongOption(location, option, got, expected);
   };
   if (!everywhere) refuse('phase', 'middleware', "guard or authenticated (middleware only in the module's 'limits')");
   if (key.needsRoute) refuse('key', key.given, earlyForms());

@@ -1,7 +1,6 @@
-import { RateLimitConfigError } from '../errors/errors.js';
-import { messages } from '../errors/messages/general.js';
 import { type Duration, microseconds } from '../options/values.js';
 import type { LimitSettings } from './limit-settings.js';
+import { wrongOption } from '../options/check-options.js';
 
 interface BlockOptions {
   readonly blockFor?: Duration | readonly Duration[] | undefined;
@@ -30,7 +29,7 @@ export function blockTerms(
   if (!isList(blockFor)) {
     if (forgetAfter !== undefined) {
       const expected = "nothing, unless 'blockFor' is a list of durations";
-      throw new RateLimitConfigError(messages.wrongOption(location, 'forgetAfter', forgetAfter, expected));
+      throw wrongOption(location, 'forgetAfter', forgetAfter, expected);
     }
     return { blockFor: blockFor === undefined ? 0 : microseconds(blockFor), ...strikes };
   }

@@ -1,4 +1,4 @@
-import { configError } from '../errors/errors.js';
+import { configError, RateLimitConfigError, type RateLimitErrorCode } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
 import { codeOfWrong, optionMessages } from '../errors/messages/options.js';
 import { show } from '../errors/wording.js';
@@ -23,6 +23,17 @@ export type ReadOptions<Rows> = {
       : T | undefined
     : never;
 };
+
+/** The error for an option with an invalid value. */
+export function wrongOption(
+  location: string,
+  option: string,
+  received: unknown,
+  expected: string,
+  code?: RateLimitErrorCode,
+): RateLimitConfigError {
+  return new RateLimitConfigError(messages.wrongOption(location, option, received, expected), code && { code });
+}
 
 /** Throws for unknown options. `ownerOf` returns the owner of an option that is known in another place. */
 export function refuseUnknown(
@@ -53,8 +64,7 @@ export function checkValue(location: string, option: string, value: unknown, kin
     refuseUnknown(within, value, listsOf(options).names);
     checkGiven(within, value, options);
   }
-  if (!kind.isValid(value))
-    throw configError(codeOfWrong(kind.expected), messages.wrongOption(location, option, value, kind.expected));
+  if (!kind.isValid(value)) throw wrongOption(location, option, value, kind.expected, codeOfWrong(kind.expected));
 }
 
 /** The given options of some rows, without properties that other code added to `Object.prototype`. */

@@ -1,4 +1,4 @@
-import { configError, RateLimitConfigError } from '../../../engine/errors/errors.js';
+import { configError } from '../../../engine/errors/errors.js';
 import { optionMessages } from '../../../engine/errors/messages/options.js';
 import { editsBetween } from '../../../engine/errors/wording.js';
 import { Inject, Injectable, type Type } from '@nestjs/common';
@@ -7,9 +7,9 @@ import type { LimitResolver } from '../../config/limits-by-request.js';
 import type { RateLimitSettings } from '../../config/settings.js';
 import { RATE_LIMIT_SETTINGS } from '../../config/tokens.js';
 import { byRequestMessages } from '../../../engine/errors/messages/app-code.js';
-import { messages } from '../../../engine/errors/messages/general.js';
 import { Instances } from '../../../engine/util/instances.js';
 import { AnswerDeadline, ResolvedLimits } from './resolved-limits.js';
+import { wrongOption } from '../../../engine/options/check-options.js';
 
 /**
  * Throws `RateLimitConfigError` if an instance of the app has a member whose name is almost that of an optional one, and lacks that one.
@@ -78,10 +78,10 @@ function checkedAnswers(
   const { resolve, keyOf, fallback } = instance as Partial<LimitResolver>;
   const location = `${place.location}: ${type.name}`;
   if (typeof resolve !== 'function') {
-    throw new RateLimitConfigError(messages.wrongOption(location, 'resolve', resolve, byRequestMessages.wrongResolver));
+    throw wrongOption(location, 'resolve', resolve, byRequestMessages.wrongResolver);
   }
   if (keyOf !== undefined && typeof keyOf !== 'function') {
-    throw new RateLimitConfigError(messages.wrongOption(location, 'keyOf', keyOf, 'a function of the context'));
+    throw wrongOption(location, 'keyOf', keyOf, 'a function of the context');
   }
   if (fallback !== undefined) place.check(fallback, `${location}.fallback`);
   refuseMisspelt(location, instance, OPTIONAL);

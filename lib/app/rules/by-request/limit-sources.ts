@@ -2,7 +2,6 @@ import { type ExecutionContext, HttpException, Injectable, type Type } from '@ne
 import { configError, RateLimitConfigError } from '../../../engine/errors/errors.js';
 import { logger, OnceLogger } from '../../../engine/errors/logger.js';
 import { byRequestMessages } from '../../../engine/errors/messages/app-code.js';
-import { messages } from '../../../engine/errors/messages/general.js';
 import { reasonOf } from '../../../engine/errors/reasons.js';
 import { andThen, type Awaitable, isPromise } from '../../../engine/util/awaitable.js';
 import { RecentMap } from '../../../engine/util/bounded-maps.js';
@@ -16,6 +15,7 @@ import type { RuleSource } from '../route-rules.js';
 import type { Rule } from '../rule.js';
 import type { AnswerDeadline } from './resolved-limits.js';
 import { LimitResolvers } from './limit-resolvers.js';
+import { wrongOption } from '../../../engine/options/check-options.js';
 
 /** A function or class of the app that finds the limits of one place, and a reader for its results. */
 interface Selection {
@@ -150,14 +150,10 @@ class RateSelection implements Selection {
     this.rate = rate;
     this.others = others as Omit<ExactLimit, 'rate'>;
     if (!isCallable(rate)) {
-      throw new RateLimitConfigError(
-        messages.wrongOption(declaration.location, 'rate', rate, byRequestMessages.wrongRateSource),
-      );
+      throw wrongOption(declaration.location, 'rate', rate, byRequestMessages.wrongRateSource);
     }
     if (limit.phase === 'middleware') {
-      throw new RateLimitConfigError(
-        messages.wrongOption(declaration.location, 'phase', limit.phase, byRequestMessages.early),
-      );
+      throw wrongOption(declaration.location, 'phase', limit.phase, byRequestMessages.early);
     }
     // Options such as `prefetch` and `ceiling` depend on the rate, and have to be valid for a small or for a large one.
     try {
@@ -174,7 +170,7 @@ class RateSelection implements Selection {
   read(rate: unknown, location: string, route = ''): readonly Rule[] {
     if (rate === null) return NONE;
     if (typeof rate !== 'number') {
-      throw new RateLimitConfigError(messages.wrongOption(location, 'rate', rate, byRequestMessages.wrongRate));
+      throw wrongOption(location, 'rate', rate, byRequestMessages.wrongRate);
     }
     let ofRoute = this.known.get(route);
     if (ofRoute === undefined) this.known.set(route, (ofRoute = new RecentMap()));

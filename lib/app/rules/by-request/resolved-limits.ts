@@ -1,11 +1,10 @@
 import type { ExecutionContext } from '@nestjs/common';
-import { configError, RateLimitConfigError } from '../../../engine/errors/errors.js';
+import { configError } from '../../../engine/errors/errors.js';
 import { logger } from '../../../engine/errors/logger.js';
 import { byRequestMessages } from '../../../engine/errors/messages/app-code.js';
-import { messages } from '../../../engine/errors/messages/general.js';
 import { optionMessages } from '../../../engine/errors/messages/options.js';
 import { reasonOf } from '../../../engine/errors/reasons.js';
-import { isBelowSecond, wholeNumber } from '../../../engine/options/check-options.js';
+import { isBelowSecond, wholeNumber, wrongOption } from '../../../engine/options/check-options.js';
 import { longDuration } from '../../../engine/options/values.js';
 import { andThen, type Awaitable, isPromise } from '../../../engine/util/awaitable.js';
 import { BoundedMap, Kept } from '../../../engine/util/bounded-maps.js';
@@ -50,9 +49,7 @@ export class ResolvedLimits {
     const { ttl = '1m', maxKeys = 10_000 } = resolver;
     this.ttlMs = longDuration(ttl);
     if (!(this.ttlMs > 0)) {
-      throw new RateLimitConfigError(
-        messages.wrongOption(location, 'ttl', ttl, "a duration such as '1m', more than 0"),
-      );
+      throw wrongOption(location, 'ttl', ttl, "a duration such as '1m', more than 0");
     }
     if (isBelowSecond(ttl)) logger.warn(optionMessages.likelySeconds(`${location}.ttl`, ttl));
     this.known = new BoundedMap(wholeNumber(location, 'maxKeys', maxKeys), Infinity);
