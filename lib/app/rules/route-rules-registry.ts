@@ -20,11 +20,6 @@ import { classNameOf, type HandlerClass, type Declarer, locationOf, Namespaces }
 
 type Spec = Rule | LimitSource;
 
-/** A site whose limits haven't been turned into those of one route yet. */
-interface Site extends DeclarationSite {
-  readonly specs: readonly Spec[];
-}
-
 /** The handlers for which any app in the process needs the end of a call. */
 const awaited = new WeakSet<Handler>();
 
@@ -34,7 +29,7 @@ export function isAwaited(handler: Handler): boolean {
 }
 
 interface DeclaredByClass {
-  readonly sites: readonly Site[];
+  readonly sites: readonly DeclarationSite[];
   /** True if the class has its own guards, which may set a user. */
   readonly isGuarded: boolean;
 }
@@ -47,7 +42,7 @@ export class RouteRulesRegistry {
   private readonly byHandler = new WeakMap<HandlerClass, Map<Handler, RouteRules>>();
   private readonly byClass = new WeakMap<HandlerClass, DeclaredByClass>();
   private hasInterceptor = false;
-  private knownModule: Site | undefined;
+  private knownModule: DeclarationSite | undefined;
 
   constructor(
     private readonly registry: LimitRegistry,
@@ -152,7 +147,7 @@ export class RouteRulesRegistry {
   }
 
   /** Turns the declarations of a site into those of one route, which has its own counter for some limits. */
-  private ofRoute(site: Site, prefix: string, declarer: Declarer, name: string): Site {
+  private ofRoute(site: DeclarationSite, prefix: string, declarer: Declarer, name: string): DeclarationSite {
     const { specs } = site;
     if (!specs.some((spec) => isSource(spec) || spec.perRoute)) return site;
     const namespace = () => prefix + this.namespaces.of(declarer);
@@ -173,7 +168,7 @@ export class RouteRulesRegistry {
   }
 
   /** The limits of the module, created once all named limits are known. */
-  private get ofModule(): Site {
+  private get ofModule(): DeclarationSite {
     return (this.knownModule ??= {
       ...MODULE_SITE,
       specs: this.registry.moduleSpecs.map((spec, index) =>
@@ -183,13 +178,13 @@ export class RouteRulesRegistry {
   }
 
   /** The limits declared by a class and its superclasses. */
-  sitesOf(type: HandlerClass): Site[] {
+  sitesOf(type: HandlerClass): DeclarationSite[] {
     return lineageOf(type)
       .filter((target) => target === type || isDeclaration(declaredOn(target)))
       .map((target) => this.site(`@RateLimit on ${classNameOf(target as HandlerClass)}`, target, { type }));
   }
 
-  private site(location: string, target: object, declarer: Declarer): Site {
+  private site(location: string, target: object, declarer: Declarer): DeclarationSite {
     const { specs, skips } = declaredOn(target);
     let place: Declaration | undefined;
     const compile = (spec: LimitSpec): Spec => {

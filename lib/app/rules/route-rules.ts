@@ -7,18 +7,8 @@ import { type Awaitable, mapAll } from '../../engine/util/awaitable.js';
 import type { Phase } from '../config/common-limit-options.js';
 import type { RequestParts } from '../transports/request-reader.js';
 import type { RoutePaths } from './route-paths.js';
+import type { LimitSource } from './by-request/limit-sources.js';
 import { Rule } from './rule.js';
-
-/** A function or class that finds rules for a request. */
-export interface RuleSource {
-  /** The place of its declaration. */
-  readonly location: string;
-  /** The place including the route, for messages. */
-  readonly place: string;
-  /** One of its rules, if they all have the same name and only differ in their rate. */
-  readonly example?: Rule | undefined;
-  ask(context: ExecutionContext): Awaitable<readonly Rule[]>;
-}
 
 /** The declarations in one place: the module, a class, a route. */
 export interface DeclarationSite {
@@ -26,10 +16,10 @@ export interface DeclarationSite {
   readonly location: string;
   /** The limits of outer sites that are skipped from here on. */
   readonly skips: 'all' | readonly string[];
-  readonly specs: readonly (Rule | RuleSource)[];
+  readonly specs: readonly (Rule | LimitSource)[];
 }
 
-type Answers = ReadonlyMap<RuleSource, readonly Rule[]>;
+type Answers = ReadonlyMap<LimitSource, readonly Rule[]>;
 
 /** The rules of one route, determined once. */
 export class RouteRules {
@@ -55,7 +45,7 @@ export class RouteRules {
   readonly skipsAll: boolean;
   /** The sites that the nearest `@SkipRateLimit()` leaves. */
   readonly sites: readonly DeclarationSite[];
-  private readonly sources: readonly RuleSource[];
+  private readonly sources: readonly LimitSource[];
 
   /**
    * @param sites from the outermost to the nearest
@@ -111,7 +101,7 @@ export class RouteRules {
 
   /** Merges limits whose rates are functions, as each request will do later. Throws `RateLimitConfigError`. */
   private refuseConflicts(): void {
-    const examples = new Map<RuleSource, readonly Rule[]>();
+    const examples = new Map<LimitSource, readonly Rule[]>();
     for (const source of this.sources) if (source.example !== undefined) examples.set(source, [source.example]);
     if (examples.size > 0) merge(this.sites, examples);
   }
@@ -159,7 +149,7 @@ export function withAncestors(rules: Rule[], location: string): Rule[] {
 /** Observes the steps of a merge. */
 interface MergeObserver {
   /** Called when a limit starts to apply at a site; `spec` is that limit, or the function that returned it. */
-  applied(rule: Rule, site: DeclarationSite, spec: Rule | RuleSource): void;
+  applied(rule: Rule, site: DeclarationSite, spec: Rule | LimitSource): void;
   /** Called when a limit no longer applies from a site on, because the site skips it or has another limit with its name. */
   leftOut(rule: Rule, site: DeclarationSite, because: 'skipped' | 'replaced'): void;
 }
@@ -196,7 +186,7 @@ export function merge(sites: readonly DeclarationSite[], answers: Answers, obser
   return withAncestors([...merged.values()], sites.at(-1)?.location ?? '');
 }
 
-export function isSource(spec: Rule | RuleSource): spec is RuleSource {
+export function isSource(spec: Rule | LimitSource): spec is LimitSource {
   return 'ask' in spec;
 }
 

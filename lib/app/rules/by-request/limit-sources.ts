@@ -11,7 +11,6 @@ import type { ByRequest, LimitFunction, LimitResolver, RateFunction } from '../.
 import { isResolverClass } from '../../key-resolvers/custom.js';
 import type { Declaration } from '../declaration.js';
 import { LimitRegistry } from '../limit-registry.js';
-import type { RuleSource } from '../route-rules.js';
 import type { Rule } from '../rule.js';
 import type { AnswerDeadline } from './resolved-limits.js';
 import { LimitResolvers } from './limit-resolvers.js';
@@ -27,10 +26,11 @@ interface Selection {
 }
 
 /** Finds rules per request. If that fails, messages name the place and the route. */
-export class LimitSource implements RuleSource {
+export class LimitSource {
   /** The place of its declaration, and its route, for messages. */
   readonly place: string;
 
+  /** `location`: the place of its declaration. */
   constructor(
     readonly location: string,
     private readonly selection: Selection,
@@ -42,6 +42,7 @@ export class LimitSource implements RuleSource {
     this.place = route === undefined ? location : byRequestMessages.onRoute(location, route);
   }
 
+  /** One of its rules, if they all have the same name and only differ in their rate. */
   get example(): Rule | undefined {
     return this.selection.example;
   }
