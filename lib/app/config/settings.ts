@@ -20,6 +20,7 @@ import {
 } from '../../engine/options/values.js';
 import { defaultMaxBytes } from '../../storage/stores/memory/counter-table.js';
 import { headerFormatters } from '../http/header-format.js';
+import type { OnStoreError } from '../../engine/limits/limit-settings.js';
 import type { OnMissingKey, OnMissingReader } from './common-limit-options.js';
 import { MODULE_OPTIONS, OPTION_CHECKS } from './module-option-checks.js';
 import type { RateLimitModuleOptions, RegionOptions } from './module-options.js';
@@ -63,7 +64,7 @@ export function readSettings(written: RateLimitModuleOptions) {
     throw configError('SLUICE_INVALID_REDIS', wrongRedis(LOCATION, redis));
   }
   const timeoutMs = timeLimit('timeout', timeout);
-  const onStoreError = orElse(options.onStoreError, 'local');
+  const onStoreError: OnStoreError = orElse(options.onStoreError, 'local');
   checkValue(LOCATION, 'onStoreError', onStoreError, limitOptions.onStoreError.kind);
   return {
     options,
