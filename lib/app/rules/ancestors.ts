@@ -25,7 +25,8 @@ export function ancestorsOf(rule: Rule, defined: DefinedRules, location: string)
       const names = [...chain.slice(chain.indexOf(parent)), parent].map((each) => each.name);
       throw configError('SLUICE_INVALID_WITHIN', withinMessages.circle(location, names));
     }
-    refuseParent(child, parent, location);
+    const problem = problemOfParent(child, parent, location);
+    if (problem !== undefined) throw configError('SLUICE_INVALID_WITHIN', problem);
     chain.push(parent);
     if (chain.length > MOST_LEVELS)
       throw configError('SLUICE_INVALID_WITHIN', withinMessages.tooDeep(location, MOST_LEVELS));
@@ -33,28 +34,21 @@ export function ancestorsOf(rule: Rule, defined: DefinedRules, location: string)
   return chain.slice(1);
 }
 
-/** Throws if the parent's units cannot be charged together with those of its children. */
-function refuseParent(child: Rule, { configured: parent, name, settings }: Rule, location: string): void {
+/** The reason why the parent's units cannot be charged together with those of its children; `undefined` if they can. */
+function problemOfParent(
+  child: Rule,
+  { configured: parent, name, settings }: Rule,
+  location: string,
+): string | undefined {
   const { configured: own } = child;
-  if (parent.adapts) {
-    throw configError('SLUICE_INVALID_WITHIN', withinMessages.parentAdapts(location, name, parent.algorithm.name));
-  }
-  if (settings.childless !== undefined) {
-    throw configError('SLUICE_INVALID_WITHIN', withinMessages.parentWith(location, name, settings.childless));
-  }
+  if (parent.adapts) return withinMessages.parentAdapts(location, name, parent.algorithm.name);
+  if (settings.childless !== undefined) return withinMessages.parentWith(location, name, settings.childless);
   // An estimate is settled for each level by its own cost.
-  if (child.settings.measure !== undefined && !settings.hasCost) {
-    throw configError('SLUICE_INVALID_WITHIN', withinMessages.parentWithoutCost(location, child.name, name));
-  }
-  if (parent.planOption !== undefined) {
-    throw configError('SLUICE_INVALID_WITHIN', withinMessages.parentWith(location, name, parent.planOption));
-  }
-  if (parent.instance !== own.instance) {
-    throw configError(
-      'SLUICE_INVALID_WITHIN',
-      withinMessages.otherScope(location, name, scopeOf(own), scopeOf(parent)),
-    );
-  }
+  const needsCost = child.settings.measure !== undefined && !settings.hasCost;
+  if (needsCost) return withinMessages.parentWithoutCost(location, child.name, name);
+  if (parent.planOption !== undefined) return withinMessages.parentWith(location, name, parent.planOption);
+  if (parent.instance === own.instance) return undefined;
+  return withinMessages.otherScope(location, name, scopeOf(own), scopeOf(parent));
 }
 
 /** Throws if a limit with children becomes a plan. */

@@ -1,5 +1,6 @@
 import { argumentError } from '../../../engine/errors/errors.js';
 import { withinMessages } from '../../../engine/errors/messages/calls.js';
+import { isObject } from '../../../engine/options/values.js';
 import { assertKey, leastImportant } from '../../../engine/limits/arguments.js';
 import type { Asked } from '../../../engine/limits/consume-options.js';
 import { type CheckEntry, counterId } from '../../../engine/limits/counter.js';
@@ -130,22 +131,19 @@ function entryAbove({ rule, identity }: Level, cost: number, calls: readonly Ask
 
 function readWithin(rule: Rule, ancestors: readonly Rule[], within: unknown): Readonly<Record<string, string>> {
   const names = ancestors.map(({ name }) => name);
-  if (within === undefined)
-    throw argumentError('SLUICE_INVALID_WITHIN', withinMessages.missingParents(rule.name, names, names));
-  if (typeof within !== 'object' || within === null || Array.isArray(within)) {
-    throw argumentError('SLUICE_INVALID_WITHIN', withinMessages.wrongWithin(rule.name, within, names));
-  }
+  const problem = problemOfWithin(rule.name, names, within);
+  if (problem !== undefined) throw argumentError('SLUICE_INVALID_WITHIN', problem);
+  return within as Readonly<Record<string, string>>;
+}
+
+/** The reason why a value isn't the keys of these ancestors. */
+function problemOfWithin(limit: string, names: readonly string[], within: unknown): string | undefined {
+  if (within === undefined) return withinMessages.missingParents(limit, names, names);
+  if (!isObject(within)) return withinMessages.wrongWithin(limit, within, names);
   const unknown = Object.keys(within).filter((name) => !names.includes(name));
-  if (unknown.length > 0)
-    throw argumentError('SLUICE_INVALID_WITHIN', withinMessages.unknownParents(rule.name, unknown, names));
-  const keys = within as Readonly<Record<string, unknown>>;
-  const missing = names.filter((name) => !Object.hasOwn(keys, name) || keys[name] === undefined);
-  if (missing.length > 0)
-    throw argumentError('SLUICE_INVALID_WITHIN', withinMessages.missingParents(rule.name, missing, names));
-  for (const name of names) {
-    const key = keys[name];
-    if (typeof key === 'string' && key !== '') continue;
-    throw argumentError('SLUICE_INVALID_WITHIN', withinMessages.wrongParentKey(rule.name, name, key));
-  }
-  return keys as Readonly<Record<string, string>>;
+  if (unknown.length > 0) return withinMessages.unknownParents(limit, unknown, names);
+  const missing = names.filter((name) => !Object.hasOwn(within, name) || within[name] === undefined);
+  if (missing.length > 0) return withinMessages.missingParents(limit, missing, names);
+  const wrong = names.find((name) => typeof within[name] !== 'string' || within[name] === '');
+  return wrong === undefined ? undefined : withinMessages.wrongParentKey(limit, wrong, within[wrong]);
 }
