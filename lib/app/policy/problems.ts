@@ -25,14 +25,15 @@ export class Problems {
     return this.list.toSorted((one, other) => at(one) - at(other));
   }
 
-  /** `within`: the part of the place that the message refers to, such as `.rate`. */
-  add({ name, line, column, path }: Place, message: string, within = ''): void {
+  /** Returns `undefined`, the result of readers after a problem. `within`: the part of the place that it refers to, such as `.rate`. */
+  add({ name, line, column, path }: Place, message: string, within = ''): undefined {
     // Only the first problem of a place is kept, because it causes the others.
     const id = `${line}:${column} ${path}`;
-    if (this.known.has(id) || this.list.length === MOST) return;
+    if (this.known.has(id) || this.list.length === MOST) return undefined;
     const at = line === undefined ? {} : { line, column: column ?? 1 };
     this.known.add(id);
     this.list.push({ file: name, ...at, path: path + within, message });
+    return undefined;
   }
 }
 

@@ -39,11 +39,10 @@ function readLimit(value: Located, at: Place, name: string, problems: Problems):
   const before = problems.list.length;
   const { entries } = value;
   if (entries === undefined) {
-    problems.add(
+    return problems.add(
       value.place,
       policyMessages.wrongValue(value.shown, "a limit such as { algo: 'gcra', rate: 10, interval: '1s' }"),
     );
-    return undefined;
   }
   if (entries.length === 0) problems.add(at, policyMessages.nothingSaid(Object.keys(policyOptions)));
   const algorithm = algorithms.get(entries.find((entry) => entry.name === 'algo')?.value.value);
@@ -157,8 +156,11 @@ function attempt<T>(
     if (!(error instanceof RateLimitConfigError)) throw error;
     const { message } = error;
     const [, within, here] = (message.startsWith(location) && OF_PART.exec(message.slice(location.length))) || [];
-    problems.add(place, here ?? message, location === showPlace(place) ? within : withoutEnd(within, place.path));
-    return undefined;
+    return problems.add(
+      place,
+      here ?? message,
+      location === showPlace(place) ? within : withoutEnd(within, place.path),
+    );
   }
 }
 

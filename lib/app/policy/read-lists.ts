@@ -95,9 +95,7 @@ function readEntry(
     } else problems.add(at, policyMessages.unknown(name, Object.keys(OPTIONS)));
   }
   if (problems.list.length > before) return undefined;
-  if (key === undefined || forms > 1) {
-    problems.add(place, policyMessages.wrongValue(shown, listMessages.listEntryExpected()));
-    return undefined;
-  }
+  if (key === undefined || forms > 1)
+    return problems.add(place, policyMessages.wrongValue(shown, listMessages.listEntryExpected()));
   return { list, key, limit, reason, place: showPlace(place) };
 }
