@@ -100,9 +100,7 @@ export function readMeasure(cost: unknown, algorithm: Algorithm | undefined, loc
   const { by, estimate } = readOptions(`${location}.cost`, cost, rows);
   const kind = kindOf[by];
   const unit = cost['per'];
-  if (!kind.isValid(unit)) {
-    throw wrongOption(`${location}.cost`, 'per', unit, kind.expected);
-  }
+  if (!kind.isValid(unit)) throw wrongOption(`${location}.cost`, 'per', unit, kind.expected);
   const read = kind.read!(unit);
   return { by, per: by === 'bytes' ? read : read / 1000, estimate };
 }

@@ -44,9 +44,7 @@ export function asksForAnchor(options: object): options is Pick<Asking, 'anchor'
 /** Reads a fixed anchor into milliseconds since the epoch. Throws `RateLimitConfigError`. */
 export function fixedAnchor(anchor: unknown, timezone: string, location: string): number {
   const at = readAnchor(anchor, timezone);
-  if (at === undefined) {
-    throw wrongOption(location, 'anchor', anchor, planMessages.anchorExpected());
-  }
+  if (at === undefined) throw wrongOption(location, 'anchor', anchor, planMessages.anchorExpected());
   return at;
 }
 

@@ -77,9 +77,7 @@ function checkedAnswers(
 ): ResolvedLimits {
   const { resolve, keyOf, fallback } = instance as Partial<LimitResolver>;
   const location = `${place.location}: ${type.name}`;
-  if (typeof resolve !== 'function') {
-    throw wrongOption(location, 'resolve', resolve, byRequestMessages.wrongResolver);
-  }
+  if (typeof resolve !== 'function') throw wrongOption(location, 'resolve', resolve, byRequestMessages.wrongResolver);
   if (keyOf !== undefined && typeof keyOf !== 'function') {
     throw wrongOption(location, 'keyOf', keyOf, 'a function of the context');
   }

@@ -150,9 +150,7 @@ class RateSelection implements Selection {
     const { rate, ...others } = limit;
     this.rate = rate;
     this.others = others as Omit<ExactLimit, 'rate'>;
-    if (!isCallable(rate)) {
-      throw wrongOption(declaration.location, 'rate', rate, byRequestMessages.wrongRateSource);
-    }
+    if (!isCallable(rate)) throw wrongOption(declaration.location, 'rate', rate, byRequestMessages.wrongRateSource);
     if (limit.phase === 'middleware') {
       throw wrongOption(declaration.location, 'phase', limit.phase, byRequestMessages.early);
     }
@@ -170,9 +168,7 @@ class RateSelection implements Selection {
 
   read(rate: unknown, location: string, route = ''): readonly Rule[] {
     if (rate === null) return NONE;
-    if (typeof rate !== 'number') {
-      throw wrongOption(location, 'rate', rate, byRequestMessages.wrongRate);
-    }
+    if (typeof rate !== 'number') throw wrongOption(location, 'rate', rate, byRequestMessages.wrongRate);
     let ofRoute = this.known.get(route);
     if (ofRoute === undefined) this.known.set(route, (ofRoute = new RecentMap()));
     return ofRoute.of(String(rate), () => [this.ruleOf(rate, location, route)])!;

@@ -48,9 +48,7 @@ export class ResolvedLimits {
     this.name = resolver.constructor.name;
     const { ttl = '1m', maxKeys = 10_000 } = resolver;
     this.ttlMs = longDuration(ttl);
-    if (!(this.ttlMs > 0)) {
-      throw wrongOption(location, 'ttl', ttl, "a duration such as '1m', more than 0");
-    }
+    if (!(this.ttlMs > 0)) throw wrongOption(location, 'ttl', ttl, "a duration such as '1m', more than 0");
     if (isBelowSecond(ttl)) logger.warn(optionMessages.likelySeconds(`${location}.ttl`, ttl));
     this.known = new BoundedMap(wholeNumber(location, 'maxKeys', maxKeys), Infinity);
   }
