@@ -7,7 +7,7 @@ import { CallableClasses } from '../../engine/util/instances.js';
 import { listOf } from '../../engine/errors/wording.js';
 import { keySchemes } from './index.js';
 import { byIp, type IdentifyAddress } from './ip.js';
-import type { Identify, KeyClasses, KeyDescription, KeyScheme, KeyServices } from './key-scheme.js';
+import type { Identify, KeyClasses, KeyDescription, KeyScheme } from './key-scheme.js';
 import { ProxyWarning } from './proxy-warning.js';
 import { wrongOption } from '../../engine/options/check-options.js';
 
@@ -36,7 +36,6 @@ export class KeyResolverFactory {
   private readonly proxyWarning = new ProxyWarning();
   /** Bound keys that depend on the request only. Limits share them. */
   private readonly bound = new Map<string, BoundKey>();
-  private readonly pure = new Map<string, Identify>();
   /** The functions that count per address. All limits share their cache of addresses. */
   private readonly addresses = new Map<number, IdentifyAddress>();
 
@@ -59,24 +58,14 @@ export class KeyResolverFactory {
       if (parameter === undefined) continue;
       const { needsRoute } = scheme;
       const { needsUser = false, isPure = false } = givenOptions(scheme, ['needsUser', 'isPure']);
-      const identify = this.resolver(scheme, parameter, isPure, { ipv6Prefix, place: { location, option } });
+      const { classes, proxyWarning } = this;
+      const place = { location, option };
+      const identify = scheme.resolve(parameter, { ipv6Prefix, proxyWarning, classes, place });
       const bound = { given, ...scheme.describe(parameter, given), needsRoute, needsUser, isPure, identify };
       if (isPure && id !== undefined) this.bound.set(id, bound);
       return bound;
     }
     throw wrongOption(location, option, given, forms ?? formsOf(keySchemes));
-  }
-
-  private resolver(
-    scheme: KeyScheme,
-    parameter: unknown,
-    isPure: boolean,
-    given: Pick<KeyServices, 'ipv6Prefix' | 'place'>,
-  ): Identify {
-    const { classes, proxyWarning } = this;
-    const id = `${scheme.form} ${String(parameter)} ${given.ipv6Prefix}`;
-    const make = () => scheme.resolve(parameter, { ...given, proxyWarning, classes });
-    return isPure ? getOrMake(this.pure, id, make) : make();
   }
 
   /** Resolves when all `key` classes so far have an instance. */
