@@ -13,7 +13,6 @@ import { argumentError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { planMessages } from '../../engine/errors/messages/rates.js';
 import type { RefusalAnswer } from '../http/refusal-answer.js';
-import type { Identify } from '../key-resolvers/key-scheme.js';
 import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
 import type { MetBy } from '../../engine/limits/limit-feature.js';
 import { identityWithin, NOBODY, ownIdentity } from '../../engine/limits/hierarchy.js';
@@ -188,11 +187,6 @@ export class Rule {
           count === 'all' || outcome.aborted || outcome.failed === (count === 'failed');
     if (measure === undefined) return counted;
     return andThen(counted, (is) => (is === true ? (measuredUnits(measure, outcome) ?? true) : is));
-  }
-
-  /** Finds the key of a request. Fixed rules with equal keys share this function. */
-  get identify(): Identify {
-    return this.settings.key.identify;
   }
 
   /** The limit for a call from code, which provides the value of the limit's trait. A call that only reads may omit it. */
