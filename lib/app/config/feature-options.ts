@@ -3,9 +3,19 @@ import { limitName } from '../../engine/limits/limit-settings.js';
 import { flag, time, times, whole } from '../../engine/options/kinds.js';
 import type { Able, OptionRows } from '../../engine/options/option-row.js';
 
-const notAdapting = ({ adapting }: Able) => adapting === undefined;
+/** For options that adaptive limits don't support. */
+export const notAdapting = ({ adapting }: Able): boolean => adapting === undefined;
 
-const blockOptions = {
+/** The options of features that don't have their own folder yet. */
+export const featureOptions = {
+  within: {
+    kind: { ...limitName, expected: "the name of a limit of 'define' or forFeature, such as 'org'" },
+    text: 'The name of the parent limit: both are charged together, or neither is.',
+    usual: 'none',
+    for: notAdapting,
+    // These options take units in advance, use units of other keys, or depend on the state of a single counter.
+    excludes: ['prefetch', 'share', 'credits', 'rollover', { option: 'anchor', asFunction: true }],
+  },
   blockFor: {
     kind: times(BLOCK_EXPECTED, MAX_STEPS, isStepwise),
     text: "Blocks a rejected key for this time, such as '15m', or longer after each offence: ['1m', '1h'].",
@@ -35,9 +45,6 @@ const blockOptions = {
     isLong: true,
     for: notAdapting,
   },
-} as const satisfies OptionRows;
-
-const triesOptions = {
   countRefused: {
     kind: flag,
     text: 'True also counts rejected attempts, and reports their number in decisions.',
@@ -47,20 +54,6 @@ const triesOptions = {
     // A block resets the counter, and each of the other options changes how many units may be used.
     excludes: ['blockFor', 'hold', 'prefetch', 'share', 'reserveFor', 'ceiling', 'lends', 'credits', 'rollover'],
   },
-} as const satisfies OptionRows;
-
-const hierarchyOptions = {
-  within: {
-    kind: { ...limitName, expected: "the name of a limit of 'define' or forFeature, such as 'org'" },
-    text: 'The name of the parent limit: both are charged together, or neither is.',
-    usual: 'none',
-    for: notAdapting,
-    // These options take units in advance, use units of other keys, or depend on the state of a single counter.
-    excludes: ['prefetch', 'share', 'credits', 'rollover', { option: 'anchor', asFunction: true }],
-  },
-} as const satisfies OptionRows;
-
-const replicaOptions = {
   replicas: {
     kind: whole(1, 100),
     text: 'The number of Redis replicas that must confirm a charge before the check returns.',
@@ -70,12 +63,4 @@ const replicaOptions = {
     // Replicas cannot confirm decisions that this process makes alone.
     excludes: ['prefetch', { option: 'scope', value: 'instance' }],
   },
-} as const satisfies OptionRows;
-
-/** The options of features that don't have their own folder yet. */
-export const featureOptions = {
-  ...hierarchyOptions,
-  ...blockOptions,
-  ...triesOptions,
-  ...replicaOptions,
 } as const satisfies OptionRows;

@@ -1,6 +1,6 @@
 import type { Algorithm } from '../../engine/algorithms/algorithm.js';
 import { type AlgorithmOptions, algorithms } from '../../engine/algorithms/index.js';
-import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { configError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { optionMessages } from '../../engine/errors/messages/options.js';
 import { PRIORITIES } from '../../engine/limits/arguments.js';
@@ -20,21 +20,20 @@ import {
   words,
 } from '../../engine/options/kinds.js';
 import {
-  type Able,
   dataOf,
   type OptionKind,
   type OptionRow,
   type OptionRows,
   requiredOf,
 } from '../../engine/options/option-row.js';
-import { isCallable } from '../../engine/util/objects.js';
+import { getOrMake, isCallable } from '../../engine/util/objects.js';
 import type { FeatureOptions } from '../../storage/features/index.js';
 import { featureRows, secondVersion } from '../../storage/features/options.js';
 import { HOOK_EXPECTED } from '../hooks/decision-hook.js';
 import { MAX_STATUS, MIN_STATUS, REFUSAL_EXPECTED } from '../http/refusal-answer.js';
 import { keyText } from '../key-resolvers/index.js';
 import type { CommonLimitOptions } from './common-limit-options.js';
-import { featureOptions } from './feature-options.js';
+import { featureOptions, notAdapting } from './feature-options.js';
 import { costKind, readMeasure } from './measured-cost.js';
 import { isModuleOption } from './module-option-checks.js';
 
@@ -44,8 +43,6 @@ export type AllCommonOptions = CommonLimitOptions & FeatureOptions;
 const LONGEST_MESSAGE = 1000;
 
 const hook = callableOrClass(HOOK_EXPECTED);
-
-const notAdapting = ({ adapting }: Able) => adapting === undefined;
 
 const message: OptionKind = {
   expected: 'a string or a function that returns one',
@@ -193,7 +190,7 @@ export const limitOptions = { ...coreOptions, ...featureOptions, ...featureRows 
   OptionRow
 >;
 
-const commonRows: OptionRows = limitOptions;
+export const commonRows: OptionRows = limitOptions;
 
 export const COMMON_OPTIONS = Object.keys(commonRows) as (keyof AllCommonOptions)[];
 
@@ -218,13 +215,10 @@ const ofAlgorithms = new WeakMap<Algorithm, OptionRows>();
 
 /** The options that a limit of an algorithm accepts: those of the algorithm and the common ones that support it. */
 export function optionsOf(algorithm: Algorithm): OptionRows {
-  let rows = ofAlgorithms.get(algorithm);
-  if (rows === undefined) {
+  return getOrMake(ofAlgorithms, algorithm, () => {
     const common = commonOptionsThat((row) => row.for?.(algorithm) !== false);
-    rows = { ...algorithm.options, ...Object.fromEntries(common.map((option) => [option, commonRows[option]!])) };
-    ofAlgorithms.set(algorithm, rows);
-  }
-  return rows;
+    return { ...algorithm.options, ...Object.fromEntries(common.map((option) => [option, commonRows[option]!])) };
+  });
 }
 
 /** The options of the limit's second version, or `undefined` if there is none. Throws `RateLimitConfigError`. */
@@ -268,18 +262,18 @@ function refuseForeign(definition: object, algorithm: Algorithm, location: strin
     if (!isCommon(option) && algorithms.withOption(option).length === 0) {
       const names = Object.keys(known);
       if (isModuleOption(option)) {
-        throw new RateLimitConfigError(messages.misplacedOption(location, option, 'RateLimitModule', names), {
-          code: 'SLUICE_MISPLACED_OPTION',
-        });
+        throw configError(
+          'SLUICE_MISPLACED_OPTION',
+          messages.misplacedOption(location, option, 'RateLimitModule', names),
+        );
       }
-      throw new RateLimitConfigError(messages.unknownOption(location, option, names, lacking()), {
-        code: 'SLUICE_UNKNOWN_OPTION',
-      });
+      throw configError('SLUICE_UNKNOWN_OPTION', messages.unknownOption(location, option, names, lacking()));
     }
     if (value !== undefined)
-      throw new RateLimitConfigError(optionMessages.at(location, refusalOf(option, algorithm) + lacking()), {
-        code: 'SLUICE_UNSUPPORTED_OPTION',
-      });
+      throw configError(
+        'SLUICE_UNSUPPORTED_OPTION',
+        optionMessages.at(location, refusalOf(option, algorithm) + lacking()),
+      );
   }
 }
 

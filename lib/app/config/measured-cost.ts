@@ -1,7 +1,7 @@
 import type { Algorithm } from '../../engine/algorithms/algorithm.js';
-import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { configError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
-import { readOptions } from '../../engine/options/check-options.js';
+import { readOptions, wrongOption } from '../../engine/options/check-options.js';
 import { object, orFunction, type Size, size, time, whole, words } from '../../engine/options/kinds.js';
 import type { OptionKind, OptionRows } from '../../engine/options/option-row.js';
 import { type Duration, isObject } from '../../engine/options/values.js';
@@ -95,16 +95,12 @@ export function readMeasure(cost: unknown, algorithm: Algorithm | undefined, loc
   if (!isObject(cost)) return undefined;
   if (algorithm?.leases !== undefined) {
     const able = algorithms.namesOf(({ leases }) => leases === undefined);
-    throw new RateLimitConfigError(messages.measuresHeld(location, algorithm.name, able), {
-      code: 'SLUICE_UNSUPPORTED_OPTION',
-    });
+    throw configError('SLUICE_UNSUPPORTED_OPTION', messages.measuresHeld(location, algorithm.name, able));
   }
   const { by, estimate } = readOptions(`${location}.cost`, cost, rows);
   const kind = kindOf[by];
   const unit = cost['per'];
-  if (!kind.isValid(unit)) {
-    throw new RateLimitConfigError(messages.wrongOption(`${location}.cost`, 'per', unit, kind.expected));
-  }
+  if (!kind.isValid(unit)) throw wrongOption(`${location}.cost`, 'per', unit, kind.expected);
   const read = kind.read!(unit);
   return { by, per: by === 'bytes' ? read : read / 1000, estimate };
 }

@@ -1,52 +1,9 @@
+import { isObject } from '../../engine/options/values.js';
 import { isCallable } from '../../engine/util/objects.js';
 import { HOOK_EXPECTED } from '../hooks/decision-hook.js';
 import { REFUSAL_EXPECTED } from '../http/refusal-answer.js';
 import type { RateLimitModuleOptions } from './module-options.js';
 
-/** The options of the module, except `guard`. */
-export const MODULE_OPTIONS: readonly (keyof RateLimitModuleOptions)[] = [
-  'redis',
-  'regions',
-  'limits',
-  'define',
-  'defaults',
-  'headers',
-  'exposeHeaders',
-  'retryJitter',
-  'problem',
-  'body',
-  'answer',
-  'retryAfter',
-  'lists',
-  'timeout',
-  'resolveTimeout',
-  'gather',
-  'sendTimeout',
-  'onStoreError',
-  'localShare',
-  'onMissingKey',
-  'onMissingReader',
-  'ipv6Prefix',
-  'prefix',
-  'maxKeys',
-  'maxWaiters',
-  'maxBytes',
-  'refusalCache',
-  'telemetry',
-  'store',
-  'readers',
-  'policy',
-  'onDecision',
-  'onRefused',
-  'onNear',
-];
-
-/** Returns true if the module has an option of this name. */
-export function isModuleOption(name: string): boolean {
-  return name === 'guard' || (MODULE_OPTIONS as readonly string[]).includes(name);
-}
-
-/** The values that an option accepts: a description and a check. */
 type OptionCheck = readonly [expected: string, isValid: (value: unknown) => boolean];
 
 const HOOK: OptionCheck = [HOOK_EXPECTED, (value) => typeof value === 'function'];
@@ -55,9 +12,9 @@ const SWITCH: OptionCheck = ['true or false', (value) => typeof value === 'boole
 /** The module options for which a check of the type is enough. The others have their own readers. */
 export const OPTION_CHECKS: readonly (readonly [option: keyof RateLimitModuleOptions, ...OptionCheck])[] = [
   ['limits', 'a list of limits', Array.isArray],
-  ['define', 'an object of limits by their names', isPlainRecord],
-  ['policy', "an object such as { source: './limits.yaml' }", isPlainRecord],
-  ['defaults', 'an object of options of limits', isPlainRecord],
+  ['define', 'an object of limits by their names', isObject],
+  ['policy', "an object such as { source: './limits.yaml' }", isObject],
+  ['defaults', 'an object of options of limits', isObject],
   ['exposeHeaders', ...SWITCH],
   ['prefix', 'a string that is not empty and holds no braces', isPrefix],
   ['retryJitter', 'a number from 0 to 1', (value) => typeof value === 'number' && value >= 0 && value <= 1],
@@ -75,12 +32,33 @@ export const OPTION_CHECKS: readonly (readonly [option: keyof RateLimitModuleOpt
   ['localShare', 'a share, more than 0 and at most 1', (value) => (value as number) > 0 && (value as number) <= 1],
 ];
 
-export function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null;
+/** The options of the module, except `guard`. */
+export const MODULE_OPTIONS: readonly (keyof RateLimitModuleOptions)[] = [
+  ...OPTION_CHECKS.map(([option]) => option),
+  'redis',
+  'regions',
+  'headers',
+  'lists',
+  'timeout',
+  'resolveTimeout',
+  'gather',
+  'sendTimeout',
+  'onStoreError',
+  'onMissingKey',
+  'onMissingReader',
+  'ipv6Prefix',
+  'maxKeys',
+  'maxWaiters',
+  'maxBytes',
+];
+
+/** Returns true if the module has an option of this name. */
+export function isModuleOption(name: string): boolean {
+  return name === 'guard' || (MODULE_OPTIONS as readonly string[]).includes(name);
 }
 
-function isPlainRecord(value: unknown): boolean {
-  return isRecord(value) && !Array.isArray(value);
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null;
 }
 
 function isPrefix(value: unknown): boolean {

@@ -1,5 +1,5 @@
 import type { Type } from '@nestjs/common';
-import type { OnStoreError } from '../../engine/limits/compiled-limit.js';
+import type { OnStoreError } from '../../engine/limits/limit-settings.js';
 import type { Duration } from '../../engine/options/values.js';
 import type { RedisConnection } from '../../storage/redis/client.js';
 import type { Store } from '../../storage/stores/store.js';

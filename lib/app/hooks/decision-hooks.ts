@@ -1,24 +1,16 @@
-import { type ExecutionContext, Injectable, type Type } from '@nestjs/common';
+import { type ExecutionContext, Injectable } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
 import { Attempts, logger } from '../../engine/errors/logger.js';
-import { RateLimitConfigError } from '../../engine/errors/errors.js';
-import { messages } from '../../engine/errors/messages/general.js';
 import { hookMessages } from '../../engine/errors/messages/app-code.js';
 import type { CheckEntry } from '../../engine/limits/counter.js';
 import { ownIdentity, shownIdentity } from '../../engine/limits/hierarchy.js';
 import { toDecision } from '../../storage/stores/store-decision.js';
 import type { Check, StoreDecision } from '../../storage/stores/store.js';
-import { type UnnamedEvent, type CounterUse, useOf } from '../../storage/telemetry/decision-event.js';
+import { type UnnamedEvent, useOf } from '../../storage/telemetry/decision-event.js';
 import { type DecisionListener, DecisionStream } from '../../storage/telemetry/decision-stream.js';
-import { Instances, isClassWith, type OptionPlace, withMethod } from '../../engine/util/instances.js';
+import { CallableClasses } from '../../engine/util/instances.js';
 import { isPromise } from '../../engine/util/awaitable.js';
-import {
-  type DecisionHook,
-  type DecisionHooksOptions,
-  type DecisionObserver,
-  HOOK_EXPECTED,
-  type ObservedDecision,
-} from './decision-hook.js';
+import { type DecisionHooksOptions, HOOK_EXPECTED, type ObservedDecision } from './decision-hook.js';
 
 /** The maximum number of counters to keep. The earliest to come near their limit are dropped first. */
 const MAX_COUNTERS = 10_000;
@@ -31,9 +23,6 @@ class NearCounters {
   /** The time until which a counter isn't reported again, in milliseconds of the process's clock. */
   private readonly until = new Map<string, number>();
 
-  /** `now`: the process's clock, in milliseconds. */
-  constructor(private readonly now: () => number = () => performance.now()) {}
-
   /**
    * Returns true if a decision should be reported as near its limit. `cameNear`: true if this decision took the counter across the
    * threshold.
@@ -42,29 +31,25 @@ class NearCounters {
     if (this.until.size === 0 && !cameNear) return false;
     const key = `${entry.limit.id} ${entry.identity}`;
     const until = this.until.get(key);
-    if (until !== undefined && (isFar(useOf(entry, decision)) || until <= this.now())) this.until.delete(key);
+    if (until !== undefined) {
+      const { before, nearFrom } = useOf(entry, decision);
+      if (before < FAR * nearFrom || until <= performance.now()) this.until.delete(key);
+    }
     if (!cameNear || this.until.has(key)) return false;
-    this.remember(key, this.now() + decision.resetAfterMs);
+    if (this.until.size >= MAX_COUNTERS) this.until.delete(this.until.keys().next().value!);
+    this.until.set(key, performance.now() + decision.resetAfterMs);
     return true;
   }
-
-  private remember(key: string, until: number): void {
-    if (this.until.size >= MAX_COUNTERS) this.until.delete(this.until.keys().next().value!);
-    this.until.set(key, until);
-  }
-}
-
-/** Returns true if the usage of a counter was low before a request. */
-function isFar({ before, nearFrom }: CounterUse): boolean {
-  return before < FAR * nearFrom;
 }
 
 /** The names of hooks among the options. */
 export const HOOKS = ['onDecision', 'onRefused', 'onNear'] as const satisfies (keyof DecisionHooksOptions)[];
 type HookName = (typeof HOOKS)[number];
 
+type DecisionFunction = (decided: ObservedDecision) => unknown;
+
 /** The hooks of the module or of a limit, ready to be called. */
-type BoundHooks = { readonly [Name in HookName]?: (decided: ObservedDecision) => unknown };
+type BoundHooks = { readonly [Name in HookName]?: DecisionFunction };
 
 /** The maximum depth of hooks that cause decisions, which call hooks again. */
 const MOST_NESTED = 5;
@@ -74,8 +59,7 @@ const MOST_NESTED = 5;
 export class DecisionHooks implements DecisionListener {
   private readonly attempts = new Attempts(logger);
   private readonly near = new NearCounters();
-  private readonly observers: Instances<DecisionObserver>;
-  /** The hooks of the module. */
+  private readonly observers: CallableClasses<'observe', DecisionFunction>;
   private ofAll: BoundHooks = NO_HOOKS;
   /** The number of running hooks. Each was called for a decision that the previous one caused. */
   private nested = 0;
@@ -84,7 +68,7 @@ export class DecisionHooks implements DecisionListener {
     modules: ModuleRef,
     private readonly stream: DecisionStream,
   ) {
-    this.observers = new Instances(modules, withMethod('observe', lacksObserve));
+    this.observers = new CallableClasses(modules, 'observe', HOOK_EXPECTED);
   }
 
   /** Sets the hooks of the module. */
@@ -97,7 +81,7 @@ export class DecisionHooks implements DecisionListener {
     const bound: Record<string, unknown> = Object.create(null) as Record<string, unknown>;
     for (const option of HOOKS) {
       const hook = options[option];
-      if (hook !== undefined) bound[option] = this.callable(hook, { location, option });
+      if (hook !== undefined) bound[option] = this.observers.bind(hook, { location, option });
     }
     if (Object.keys(bound).length === 0) return undefined;
     this.stream.listener = this;
@@ -152,7 +136,7 @@ export class DecisionHooks implements DecisionListener {
   }
 
   /** Calls a hook without awaiting it. Its errors are logged once. */
-  private attempt(hook: (decided: ObservedDecision) => unknown, observed: ObservedDecision, message: string): void {
+  private attempt(hook: DecisionFunction, observed: ObservedDecision, message: string): void {
     this.nested++;
     try {
       const got = hook(observed);
@@ -163,24 +147,9 @@ export class DecisionHooks implements DecisionListener {
       this.nested--;
     }
   }
-
-  private callable(hook: DecisionHook, place: OptionPlace): (decided: ObservedDecision) => unknown {
-    if (!isObserverClass(hook)) return hook;
-    this.observers.need(hook, place);
-    return (decided) => {
-      const observer = this.observers.of(hook);
-      return observer instanceof Promise
-        ? observer.then((instance) => instance.observe(decided))
-        : observer.observe(decided);
-    };
-  }
 }
 
 const NO_HOOKS: BoundHooks = Object.freeze(Object.create(null) as object);
-
-function isObserverClass(hook: DecisionHook): hook is Type<DecisionObserver> {
-  return isClassWith('observe', hook);
-}
 
 function observedOf(
   entry: CheckEntry,
@@ -205,8 +174,4 @@ function observedOf(
     context,
     request: origin?.request,
   };
-}
-
-function lacksObserve(type: Type, { location, option }: OptionPlace): RateLimitConfigError {
-  return new RateLimitConfigError(messages.lacksMethod(location, option, type, 'observe', HOOK_EXPECTED));
 }

@@ -1,10 +1,9 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http';
-import { RateLimitConfigError } from '../../engine/errors/errors.js';
-import { messages } from '../../engine/errors/messages/general.js';
 import type { CheckedLimit, CheckResult, Decision } from '../../engine/limits/decision.js';
 import { isPromise } from '../../engine/util/awaitable.js';
 import type { ExecutionContext } from '@nestjs/common';
 import type { LimitInfo } from './limit-info.js';
+import { wrongOption } from '../../engine/options/check-options.js';
 
 /**
  * Returns response headers for a result. `limits` are in the order of `result.decisions`; hidden limits are in neither of them. `context`
@@ -27,13 +26,6 @@ export type HeaderOption = HeaderFormat | readonly HeaderFormat[] | false;
 
 /** The largest integer of a structured field (RFC 9651). */
 const MAX_INTEGER = 999_999_999_999_999;
-
-/** The part of a limit's headers that never changes. */
-interface Serialised {
-  readonly name: string;
-  readonly policy: string;
-  readonly policyWithoutName: string;
-}
 
 /** The constant parts of the headers for limits that are checked together. */
 interface SerialisedList {
@@ -96,7 +88,7 @@ export function headerFormatters(option: HeaderOption, location: string): Header
     const formatter = typeof format === 'function' ? checked(format) : formatters.get(format);
     if (formatter !== undefined) return formatter;
     const expected = `one of ${[...formatters.keys()].join(', ')}, a function, a list of these, or false`;
-    throw new RateLimitConfigError(messages.wrongOption(location, 'headers', option, expected));
+    throw wrongOption(location, 'headers', option, expected);
   });
 }
 
@@ -145,14 +137,17 @@ function serialiseAll(limits: readonly LimitInfo[]): SerialisedList {
       names: parts.map(({ name }) => name),
       policies: parts.map(({ policy }) => policy).join(', '),
       policiesWithoutNames: parts.map(({ policyWithoutName }) => policyWithoutName).join(', '),
-      bytes: limits.some(isOfBytes) ? limits.map(({ bytesPerUnit = 1 }) => bytesPerUnit) : undefined,
+      bytes: limits.some(({ bytesPerUnit }) => bytesPerUnit !== undefined)
+        ? limits.map(({ bytesPerUnit = 1 }) => bytesPerUnit)
+        : undefined,
     };
     serialisedLists.set(limits, known);
   }
   return known;
 }
 
-function serialise(limit: LimitInfo): Serialised {
+/** The part of a limit's headers that never changes. */
+function serialise(limit: LimitInfo) {
   const name = quoted(limit.name);
   const q = integer(limit.quota);
   const w = integer(Math.max(1, Math.ceil(limit.windowMs / 1000)));
@@ -165,10 +160,6 @@ function serialise(limit: LimitInfo): Serialised {
   // The unit is requests unless the policy specifies another one.
   const unitOrWindow = quotaUnit === 'requests' ? `w=${w}` : `qu=${quoted(quotaUnit)}`;
   return { name, policy: `${name};q=${q};${unitOrWindow}`, policyWithoutName };
-}
-
-function isOfBytes({ bytesPerUnit }: LimitInfo): boolean {
-  return bytesPerUnit !== undefined;
 }
 
 function integer(value: number): string {

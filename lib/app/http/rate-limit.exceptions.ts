@@ -145,17 +145,13 @@ export class RateLimitDeniedException extends HttpException {
 
 /** The body in the format of problem details (RFC 9457). It doesn't need its own problem type. */
 export function deniedProblem(status: DeniedStatus): Record<string, unknown> {
-  return { type: 'about:blank', title: titleOf(status), status, detail: messageOf(status) };
+  return { type: 'about:blank', title: STATUS_CODES[status], status, detail: messageOf(status) };
 }
 
 function deniedBody(status: DeniedStatus): Record<string, unknown> {
-  return { statusCode: status, message: messageOf(status), error: titleOf(status) };
+  return { statusCode: status, message: messageOf(status), error: STATUS_CODES[status] };
 }
 
 function messageOf(status: DeniedStatus): string {
   return status === 403 ? listMessages.forbidden() : messages.exceeded();
-}
-
-function titleOf(status: DeniedStatus): string {
-  return status === 403 ? 'Forbidden' : 'Too Many Requests';
 }

@@ -7,6 +7,8 @@ import {
   toCheckResult,
 } from '../../engine/limits/decision.js';
 
+import { getOrMake } from '../../engine/util/objects.js';
+
 /** The part of a check that clients may see: the limits that aren't hidden, and their decisions. */
 export interface ShownResult {
   readonly result: CheckResult;
@@ -35,8 +37,7 @@ export function combineResults(
   { decisions }: CheckResult,
   checked: readonly CheckedLimit[],
 ): { readonly result: CheckResult; readonly shown: readonly CheckedLimit[] } {
-  let all = decided.get(response);
-  if (all === undefined) decided.set(response, (all = new Map<CompiledLimit, Decision>()));
+  const all = getOrMake(decided, response, () => new Map<CompiledLimit, Decision>());
   for (const [index, { limit }] of checked.entries()) {
     const [known, decision] = [all.get(limit), decisions[index]];
     if (decision !== undefined) all.set(limit, known === undefined ? decision : stricter(known, decision));

@@ -21,14 +21,9 @@ export const classKey: KeyScheme<Type<KeyResolver>, Type<KeyResolver>> = {
   parse: (key) => (typeof key === 'function' && isResolverClass(key) ? key : undefined),
   describe: () => CUSTOM,
   needsRoute: false,
-  resolve(type, { instances, place }) {
-    instances.need(type, place);
-    return (context) => {
-      const instance = instances.of(type);
-      return instance instanceof Promise
-        ? instance.then((resolver) => resolver.resolve(context))
-        : instance.resolve(context);
-    };
+  resolve(type, { classes, place }) {
+    const resolve = classes.bind(type, place);
+    return (context) => resolve(context);
   },
 };
 

@@ -1,4 +1,5 @@
 import { keyText as written } from '../../engine/limits/identity.js';
+import { isClass } from '../../engine/util/objects.js';
 import { classKey, functionKey } from './custom.js';
 import { globalKey } from './global.js';
 import { headerKey } from './header.js';
@@ -8,8 +9,8 @@ import { userKey } from './user.js';
 
 export { addressForm } from './ip.js';
 
-/** Every form of `key`. To add a form, add a line here. */
-const list = [ipKey, userKey, globalKey, headerKey, functionKey, classKey] as const;
+/** Every form of `key`, in the order in which they are matched. To add a form, add it here. */
+export const keySchemes: KeyScheme[] = [ipKey, userKey, globalKey, headerKey, functionKey, classKey];
 
 /** The form of the identities of a `key`; `undefined` if they may be any text. */
 export function formOf(key: unknown): KeyForm | undefined {
@@ -20,9 +21,6 @@ export function formOf(key: unknown): KeyForm | undefined {
   }
   return undefined;
 }
-
-/** Every form of `key`, in the order in which they are matched. */
-export const keySchemes: KeyScheme[] = [...list];
 
 /** The forms of `key` that can be written as text. */
 export const keyText = {
@@ -41,7 +39,6 @@ function isOf(scheme: (typeof keySchemes)[number], value: string): boolean {
 /** The text of a limit's `key`. */
 export function nameOfKey(key: unknown): string {
   if (typeof key !== 'function') return String(key);
-  const isClass = Function.prototype.toString.call(key).startsWith('class');
-  if (isClass) return key.name;
+  if (isClass(key)) return key.name;
   return key.name === '' || key.name === 'key' ? 'a function' : `the function ${key.name}`;
 }

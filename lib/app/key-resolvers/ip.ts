@@ -22,35 +22,23 @@ const WITH_PORT = /^(?:\[([^\]]+)\]|(\d+\.\d+\.\d+\.\d+))(?::\d+)?$/;
 /** Returns the identity of a request's address, if its transport has addresses. */
 export type IdentifyAddress = (context: unknown, parts: RequestParts) => string | undefined;
 
-/** Counts per address that the framework reports, which depends on nothing but its `trust proxy` setting. */
-export function byIp(ipv6Prefix: number, warning: ProxyWarning): IdentifyAddress {
-  const identities = new RecentIdentities(ipv6Prefix);
-  return (_, { request }) => {
-    warning.look(request);
-    return identities.of(request?.ip);
-  };
-}
-
-/** The maximum length of an address. A trusted proxy may send any text. */
+/** The maximum length of an address whose identity is cached. A trusted proxy may send any text. */
 const LONGEST_ADDRESS = 45;
 
-/** Caches the identities of the latest addresses. */
-class RecentIdentities {
-  private readonly recent = new RecentMap<string>();
-  private readonly identify: (address: string) => string | undefined;
-
-  constructor(private readonly ipv6Prefix: number) {
-    this.identify = (address) => {
-      const identity = ipIdentity(address, ipv6Prefix);
-      // The identity may be a substring of the address.
-      return identity === undefined ? undefined : flatCopy(identity);
-    };
-  }
-
-  of(address: unknown): string | undefined {
-    if (typeof address !== 'string' || address.length > LONGEST_ADDRESS) return ipIdentity(address, this.ipv6Prefix);
-    return this.recent.of(address, this.identify);
-  }
+/** Counts per address that the framework reports, which depends on nothing but its `trust proxy` setting. */
+export function byIp(ipv6Prefix: number, warning: ProxyWarning): IdentifyAddress {
+  const recent = new RecentMap<string>();
+  const identify = (address: string) => {
+    const identity = ipIdentity(address, ipv6Prefix);
+    // The identity may be a substring of the address.
+    return identity === undefined ? undefined : flatCopy(identity);
+  };
+  return (_, { request }) => {
+    warning.look(request);
+    const address = request?.ip;
+    if (typeof address !== 'string' || address.length > LONGEST_ADDRESS) return ipIdentity(address, ipv6Prefix);
+    return recent.of(address, identify);
+  };
 }
 
 const IDENTITY = 'ip:';

@@ -2,19 +2,14 @@ import { Injectable } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
 import type { LimitKey } from '../../engine/limits/identity.js';
 import { givenOptions } from '../../engine/options/values.js';
-import { RateLimitConfigError } from '../../engine/errors/errors.js';
-import { messages } from '../../engine/errors/messages/general.js';
+import { getOrMake } from '../../engine/util/objects.js';
+import { CallableClasses } from '../../engine/util/instances.js';
 import { listOf } from '../../engine/errors/wording.js';
 import { keySchemes } from './index.js';
 import { byIp, type IdentifyAddress } from './ip.js';
-import {
-  type Identify,
-  type KeyDescription,
-  type KeyScheme,
-  type KeyServices,
-  ResolverInstances,
-} from './key-scheme.js';
+import type { Identify, KeyClasses, KeyDescription, KeyScheme } from './key-scheme.js';
 import { ProxyWarning } from './proxy-warning.js';
+import { wrongOption } from '../../engine/options/check-options.js';
 
 /** The `key` of a limit, read and bound. */
 export interface BoundKey extends KeyDescription, Pick<KeyScheme, 'needsRoute'> {
@@ -37,24 +32,20 @@ export function formsOf(schemes: readonly KeyScheme[]): string {
 /** Creates key resolvers from the `key` options of limits. */
 @Injectable()
 export class KeyResolverFactory {
-  private readonly instances: ResolverInstances;
+  private readonly classes: KeyClasses;
   private readonly proxyWarning = new ProxyWarning();
   /** Bound keys that depend on the request only. Limits share them. */
   private readonly bound = new Map<string, BoundKey>();
-  /** The `identify` functions of these keys. */
-  private readonly pure = new Map<string, Identify>();
   /** The functions that count per address. All limits share their cache of addresses. */
   private readonly addresses = new Map<number, IdentifyAddress>();
 
   constructor(modules: ModuleRef) {
-    this.instances = new ResolverInstances(modules, formsOf(keySchemes));
+    this.classes = new CallableClasses(modules, 'resolve', formsOf(keySchemes));
   }
 
   /** Returns the function that counts per address, also used as a fallback. */
   byAddress(ipv6Prefix: number): IdentifyAddress {
-    let identify = this.addresses.get(ipv6Prefix);
-    if (identify === undefined) this.addresses.set(ipv6Prefix, (identify = byIp(ipv6Prefix, this.proxyWarning)));
-    return identify;
+    return getOrMake(this.addresses, ipv6Prefix, () => byIp(ipv6Prefix, this.proxyWarning));
   }
 
   /** Reads a key. Throws `RateLimitConfigError`, which lists the `forms`. */
@@ -67,31 +58,18 @@ export class KeyResolverFactory {
       if (parameter === undefined) continue;
       const { needsRoute } = scheme;
       const { needsUser = false, isPure = false } = givenOptions(scheme, ['needsUser', 'isPure']);
-      const identify = this.resolver(scheme, parameter, isPure, { ipv6Prefix, place: { location, option } });
+      const { classes, proxyWarning } = this;
+      const place = { location, option };
+      const identify = scheme.resolve(parameter, { ipv6Prefix, proxyWarning, classes, place });
       const bound = { given, ...scheme.describe(parameter, given), needsRoute, needsUser, isPure, identify };
       if (isPure && id !== undefined) this.bound.set(id, bound);
       return bound;
     }
-    throw new RateLimitConfigError(messages.wrongOption(location, option, given, forms ?? formsOf(keySchemes)));
-  }
-
-  private resolver(
-    scheme: KeyScheme,
-    parameter: unknown,
-    isPure: boolean,
-    given: Pick<KeyServices, 'ipv6Prefix' | 'place'>,
-  ): Identify {
-    const { instances, proxyWarning } = this;
-    const id = `${scheme.form} ${String(parameter)} ${given.ipv6Prefix}`;
-    const known = isPure ? this.pure.get(id) : undefined;
-    if (known !== undefined) return known;
-    const identify = scheme.resolve(parameter, { ...given, proxyWarning, instances });
-    if (isPure) this.pure.set(id, identify);
-    return identify;
+    throw wrongOption(location, option, given, forms ?? formsOf(keySchemes));
   }
 
   /** Resolves when all `key` classes so far have an instance. */
   ready(): Promise<void> {
-    return this.instances.ready();
+    return this.classes.ready();
   }
 }

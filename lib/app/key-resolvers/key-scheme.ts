@@ -1,9 +1,6 @@
 import type { ExecutionContext } from '@nestjs/common';
-import type { ModuleRef } from '@nestjs/core';
-import { RateLimitConfigError } from '../../engine/errors/errors.js';
-import { messages } from '../../engine/errors/messages/general.js';
-import type { KeyResolver, ResolvedKey } from '../../engine/limits/identity.js';
-import { Instances, type OptionPlace, withMethod } from '../../engine/util/instances.js';
+import type { KeyFunction, ResolvedKey } from '../../engine/limits/identity.js';
+import type { CallableClasses, OptionPlace } from '../../engine/util/instances.js';
 import type { RequestParts } from '../transports/request-reader.js';
 import type { ProxyWarning } from './proxy-warning.js';
 
@@ -12,10 +9,13 @@ export interface KeyServices {
   /** The number of leading bits of an IPv6 address that identify a client. */
   readonly ipv6Prefix: number;
   readonly proxyWarning: ProxyWarning;
-  readonly instances: ResolverInstances;
+  readonly classes: KeyClasses;
   /** The place of the option, for messages. */
   readonly place: OptionPlace;
 }
+
+/** The instances of the `key` classes. */
+export type KeyClasses = CallableClasses<'resolve', KeyFunction>;
 
 /** The names of a key. */
 export interface KeyDescription {
@@ -65,18 +65,3 @@ export interface KeyScheme<Key = unknown, P = unknown> {
 
 /** A key resolver that has been bound. */
 export type Identify = (context: ExecutionContext, parts: RequestParts) => ResolvedKey | Promise<ResolvedKey>;
-
-/** The instances of the `key` classes. */
-export class ResolverInstances extends Instances<KeyResolver> {
-  /** `forms`: the forms of a `key`, for messages. */
-  constructor(modules: ModuleRef, forms: string) {
-    super(
-      modules,
-      withMethod(
-        'resolve',
-        (type, { location, option }) =>
-          new RateLimitConfigError(messages.lacksMethod(location, option, type, 'resolve', forms)),
-      ),
-    );
-  }
-}

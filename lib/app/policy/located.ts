@@ -5,9 +5,9 @@ export interface Place {
   /** The source. */
   readonly name: string;
   /** Its line, from 1; a function has none. */
-  readonly line?: number;
+  readonly line?: number | undefined;
   /** Its column, from 1. */
-  readonly column?: number;
+  readonly column?: number | undefined;
   /** Its place in the data, such as `limits.api.rate`; empty for all of it. */
   readonly path: string;
 }

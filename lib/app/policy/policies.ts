@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Policy } from '../config/policy.js';
-import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { configError } from '../../engine/errors/errors.js';
 import { moduleLogger } from '../../engine/errors/logger.js';
 import { policyMessages } from '../../engine/errors/messages/rates.js';
 import type { Overrides } from '../overrides/overrides.js';
@@ -12,7 +12,7 @@ import type { PolicySettings } from './policy-settings.js';
 import { showProblem } from './problems.js';
 import type { PolicyReading } from './read-policy.js';
 import { identityOf } from '../overrides/lists/listed.js';
-import { identityProblem, keyProblem, patternProblem } from '../rules/possible-keys.js';
+import { identityProblem, patternOrKeyProblem } from '../rules/possible-keys.js';
 import type { Rule } from '../rules/rule.js';
 import { reasonOf } from '../../engine/errors/reasons.js';
 import type { PolicySource } from './sources.js';
@@ -85,16 +85,14 @@ export class Policies {
   /** Applies the first version, once all limits in code are known. Throws `RateLimitConfigError`. */
   begin(): void {
     const problems = this.current === undefined ? [] : allAtOnce(this.take(this.current));
-    if (problems.length > 0)
-      throw new RateLimitConfigError(policyMessages.refused(problems), { code: 'SLUICE_INVALID_POLICY' });
+    if (problems.length > 0) throw configError('SLUICE_INVALID_POLICY', policyMessages.refused(problems));
   }
 
   /** Throws `RateLimitConfigError` for keys that no limit can have, once the limits of all routes are known. */
   check(): void {
     this.knowsRoutes = true;
     const problems = this.current === undefined ? [] : keyProblems(this.current, this.registry);
-    if (problems.length > 0)
-      throw new RateLimitConfigError(policyMessages.refused(problems), { code: 'SLUICE_INVALID_POLICY' });
+    if (problems.length > 0) throw configError('SLUICE_INVALID_POLICY', policyMessages.refused(problems));
   }
 
   /** Starts watching for further versions. */
@@ -124,7 +122,8 @@ export class Policies {
       return;
     }
     const { policy } = reading;
-    const isNew = !saysTheSame(policy, this.current);
+    // Line numbers, which appear in messages, are part of a version.
+    const isNew = !isDeepStrictEqual(policy, this.current);
     const problems = isNew ? yield* this.take(policy) : [];
     if (this.isClosed) return;
     if (problems.length > 0) {
@@ -166,11 +165,6 @@ function isSame(before: readonly NamedLimit[], now: readonly NamedLimit[]): bool
   return before.length === now.length && before.every((limit, index) => limit === now[index]);
 }
 
-/** Returns true if two versions are equal, including their line numbers, which appear in messages. */
-function saysTheSame(one: Policy, other: Policy | undefined): boolean {
-  return isDeepStrictEqual(one, other);
-}
-
 /** Returns a problem with its place for each key in a policy that no limit can have, once the limits in code and on routes are known. */
 function keyProblems({ overrides, lists }: Policy, registry: LimitRegistry): string[] {
   const rules = new Map(registry.named.map(({ rule }) => [rule.name, rule]));
@@ -181,7 +175,7 @@ function keyProblems({ overrides, lists }: Policy, registry: LimitRegistry): str
   };
   // A limit that only this version of the policy defines isn't used by any route yet.
   const ofLimit = (place: string, rule: Rule | undefined, key: string) => {
-    if (rule !== undefined) add(place, key.endsWith('*') ? patternProblem(rule, key) : keyProblem(rule, key));
+    if (rule !== undefined) add(place, patternOrKeyProblem(rule, key));
   };
   for (const { limit, key, place } of overrides) ofLimit(place, rules.get(limit), key);
   for (const { limit, key, place } of lists) {

@@ -2,7 +2,7 @@ import { algoOption, algorithms } from '../../engine/algorithms/index.js';
 import { policyMessages } from '../../engine/errors/messages/rates.js';
 import { type OptionKind, type OptionRows, requiredOf } from '../../engine/options/option-row.js';
 import { commonOptionsThat, dataOptions, limitOptions } from '../config/limit-options.js';
-import type { Located } from './located.js';
+import type { Located, LocatedEntry } from './located.js';
 import type { Problems } from './problems.js';
 
 /** The options that a policy can set for a limit: all that are plain data. The name is the key of the limit's entry. */
@@ -15,6 +15,13 @@ export const overrideOptions: OptionRows = dataOptions({
   ...algorithms.options,
   ...Object.fromEntries(ofKeys.map((option) => [option, limitOptions[option]])),
 });
+
+/** The entries of an object; none for anything else, which is reported. */
+export function entriesOf(value: Located, expected: string, problems: Problems): readonly LocatedEntry[] {
+  const { entries } = value;
+  if (entries === undefined) problems.add(value.place, policyMessages.wrongValue(value.shown, expected));
+  return entries ?? [];
+}
 
 /** Reads the value of an option. If it is invalid, adds a problem; the result is meaningless then. */
 export function readOption(value: Located, kind: OptionKind, problems: Problems): unknown {

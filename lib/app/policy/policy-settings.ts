@@ -1,7 +1,7 @@
-import { duration, refuseUnknown } from '../../engine/options/check-options.js';
+import { duration, refuseUnknown, wrongOption } from '../../engine/options/check-options.js';
 import { givenOptions, orElse } from '../../engine/options/values.js';
 import type { PolicyOptions } from '../config/policy.js';
-import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { configError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { policyMessages } from '../../engine/errors/messages/rates.js';
 import { FilePolicySource, FunctionPolicySource, type PolicySource } from './sources.js';
@@ -26,15 +26,16 @@ export function readPolicySettings(written: PolicyOptions): PolicySettings {
   const options = givenOptions(written, KNOWN);
   const { source: from, every } = options;
   const watch: unknown = orElse(options.watch, false);
-  if (typeof watch !== 'boolean') throw wrongOption('watch', watch, 'true or false');
+  if (typeof watch !== 'boolean') throw wrongOption(LOCATION, 'watch', watch, 'true or false');
   const timeoutMs = duration(LOCATION, 'timeout', orElse(options.timeout, '10s')) / 1000;
-  if (timeoutMs > LONGEST_TIMEOUT_MS) throw wrongOption('timeout', options.timeout, policyMessages.timeoutExpected());
+  if (timeoutMs > LONGEST_TIMEOUT_MS)
+    throw wrongOption(LOCATION, 'timeout', options.timeout, policyMessages.timeoutExpected());
   const source = sourceOf(from, timeoutMs);
   if (every !== undefined && !watch)
-    throw new RateLimitConfigError(policyMessages.everyWithoutWatch(every), { code: 'SLUICE_MISSING_OPTION' });
+    throw configError('SLUICE_MISSING_OPTION', policyMessages.everyWithoutWatch(every));
   const everyMs = every === undefined ? source.everyMs : duration(LOCATION, 'every', every) / 1000;
   if (everyMs < SHORTEST_EVERY_MS || everyMs > LONGEST_EVERY_MS) {
-    throw wrongOption('every', every, policyMessages.everyExpected());
+    throw wrongOption(LOCATION, 'every', every, policyMessages.everyExpected());
   }
   return { source, everyMs: watch ? everyMs : undefined };
 }
@@ -43,13 +44,10 @@ function sourceOf(source: unknown, timeoutMs: number): PolicySource {
   if (typeof source === 'function') return new FunctionPolicySource(source as never, timeoutMs);
   if (typeof source === 'string' && isPolicyPath(source)) return new FilePolicySource(source);
   if (source === undefined) {
-    throw new RateLimitConfigError(messages.missingOption(LOCATION, 'source', policyMessages.sourceExpected()), {
-      code: 'SLUICE_MISSING_OPTION',
-    });
+    throw configError(
+      'SLUICE_MISSING_OPTION',
+      messages.missingOption(LOCATION, 'source', policyMessages.sourceExpected()),
+    );
   }
-  throw wrongOption('source', source, policyMessages.sourceExpected());
-}
-
-function wrongOption(option: string, got: unknown, expected: string): RateLimitConfigError {
-  return new RateLimitConfigError(messages.wrongOption(LOCATION, option, got, expected));
+  throw wrongOption(LOCATION, 'source', source, policyMessages.sourceExpected());
 }

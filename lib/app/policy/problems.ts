@@ -11,18 +11,13 @@ export interface PolicyProblem {
   readonly message: string;
 }
 
-/** The maximum number of problems to report per policy. */
 const MOST = 100;
 
 /** The problems of a policy, in the order in which they were found. */
 export class Problems {
   readonly list: PolicyProblem[] = [];
   /** The places of the problems, without their parts. */
-  private readonly known: {
-    readonly path: string;
-    readonly line: number | undefined;
-    readonly column: number | undefined;
-  }[] = [];
+  private readonly known = new Set<string>();
 
   /** The problems in the order of their lines. */
   get inOrder(): PolicyProblem[] {
@@ -30,19 +25,19 @@ export class Problems {
     return this.list.toSorted((one, other) => at(one) - at(other));
   }
 
-  /** `within`: the part of the place that the message refers to, such as `.rate`. */
-  add({ name, line, column, path }: Place, message: string, within = ''): void {
+  /** Returns `undefined`, the result of readers after a problem. `within`: the part of the place that it refers to, such as `.rate`. */
+  add({ name, line, column, path }: Place, message: string, within = ''): undefined {
     // Only the first problem of a place is kept, because it causes the others.
-    const isKnown = this.known.some((known) => known.path === path && known.line === line && known.column === column);
-    if (isKnown || this.list.length === MOST) return;
+    const id = `${line}:${column} ${path}`;
+    if (this.known.has(id) || this.list.length === MOST) return undefined;
     const at = line === undefined ? {} : { line, column: column ?? 1 };
-    this.known.push({ path, line, column });
+    this.known.add(id);
     this.list.push({ file: name, ...at, path: path + within, message });
+    return undefined;
   }
 }
 
 /** A problem on one line: `limits.yaml:12:5 limits.api.rate: expected a whole number >= 1, received -1`. */
 export function showProblem({ file, line, column, path, message }: PolicyProblem): string {
-  const place = { name: file, path, ...(line === undefined ? {} : { line, column: column ?? 1 }) };
-  return `${showPlace(place)}: ${message}`;
+  return `${showPlace({ name: file, line, column, path })}: ${message}`;
 }

@@ -12,7 +12,7 @@ import { type LimitMode, limitName } from '../../engine/limits/limit-settings.js
 import type { OptionRows } from '../../engine/options/option-row.js';
 import { algorithmOptions } from '../rules/common-options.js';
 import { type Located, type LocatedEntry, type Place, showPlace } from './located.js';
-import { policyOptions, readOption } from './policy-options.js';
+import { entriesOf, policyOptions, readOption } from './policy-options.js';
 import type { Problems } from './problems.js';
 import type { Steps } from './slices.js';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
@@ -26,11 +26,7 @@ export function checkName(name: string, place: Place, problems: Problems): void 
 /** Reads the limits of a policy. Invalid ones are left out and reported as problems. */
 export function* readLimits(value: Located, problems: Problems): Steps<Map<string, PolicyLimit>> {
   const limits = new Map<string, PolicyLimit>();
-  const { entries } = value;
-  if (entries === undefined) {
-    problems.add(value.place, policyMessages.wrongValue(value.shown, 'an object of limits by their names'));
-  }
-  for (const { name, place, value: limit } of entries ?? []) {
+  for (const { name, place, value: limit } of entriesOf(value, 'an object of limits by their names', problems)) {
     checkName(name, place, problems);
     const read = readLimit(limit, place, name, problems);
     if (read !== undefined) limits.set(name, read);
@@ -43,20 +39,14 @@ function readLimit(value: Located, at: Place, name: string, problems: Problems):
   const before = problems.list.length;
   const { entries } = value;
   if (entries === undefined) {
-    problems.add(
+    return problems.add(
       value.place,
       policyMessages.wrongValue(value.shown, "a limit such as { algo: 'gcra', rate: 10, interval: '1s' }"),
     );
-    return undefined;
   }
   if (entries.length === 0) problems.add(at, policyMessages.nothingSaid(Object.keys(policyOptions)));
   const algorithm = algorithms.get(entries.find((entry) => entry.name === 'algo')?.value.value);
-  refuseForeignOptions(entries, at, problems, { rows: policyOptions, algorithm });
-  const read = new Map<string, unknown>();
-  for (const entry of entries) {
-    if (Object.hasOwn(policyOptions, entry.name))
-      read.set(entry.name, readOption(entry.value, policyOptions[entry.name]!.kind, problems));
-  }
+  const read = readTerms(entries, at, problems, { rows: policyOptions, algorithm });
   if (problems.list.length > before) return undefined;
   // `null` removes an option that the limit in code has.
   for (const [option, value] of read) if (value === null) read.set(option, undefined);
@@ -77,13 +67,13 @@ interface Company {
   readonly algorithm: Algorithm | undefined;
 }
 
-/** Reports unknown options, options of other algorithms and invalid combinations, including those in nested options. */
-export function refuseForeignOptions(
+/** Reads options. Reports unknown ones, options of other algorithms and invalid combinations, including those in nested options. */
+export function readTerms(
   entries: readonly LocatedEntry[],
   place: Place,
   problems: Problems,
   company: Company,
-): void {
+): Map<string, unknown> {
   refuseForeign(entries, place, problems, company);
   for (const { name, place: at, value } of entries) {
     const kind = Object.hasOwn(company.rows, name) ? company.rows[name]!.kind : undefined;
@@ -92,6 +82,11 @@ export function refuseForeignOptions(
     const algorithm = algo === undefined ? company.algorithm : algorithms.get(algo);
     refuseForeign(value.entries, at, problems, { rows: kind.options!, algorithm });
   }
+  const read = new Map<string, unknown>();
+  for (const { name, value } of entries) {
+    if (Object.hasOwn(company.rows, name)) read.set(name, readOption(value, company.rows[name]!.kind, problems));
+  }
+  return read;
 }
 
 function refuseForeign(
@@ -116,7 +111,6 @@ function has(algorithm: Algorithm, option: string): boolean {
   return Object.hasOwn(optionsOf(algorithm), option);
 }
 
-/** The place of a limit, and its entries. */
 interface LimitPlaces {
   readonly at: Place;
   readonly entries: readonly LocatedEntry[];
@@ -162,8 +156,11 @@ function attempt<T>(
     if (!(error instanceof RateLimitConfigError)) throw error;
     const { message } = error;
     const [, within, here] = (message.startsWith(location) && OF_PART.exec(message.slice(location.length))) || [];
-    problems.add(place, here ?? message, location === showPlace(place) ? within : withoutEnd(within, place.path));
-    return undefined;
+    return problems.add(
+      place,
+      here ?? message,
+      location === showPlace(place) ? within : withoutEnd(within, place.path),
+    );
   }
 }
 

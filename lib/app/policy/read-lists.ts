@@ -7,6 +7,7 @@ import { CAUSE_PATTERN, CAUSE_EXPECTED, isCauseText } from '../overrides/change-
 import { FORMS, isListForm, readForm } from '../overrides/lists/list-options.js';
 import { LONGEST_KEY } from '../overrides/override-address.js';
 import { type Located, showPlace } from './located.js';
+import { entriesOf } from './policy-options.js';
 import type { Problems } from './problems.js';
 import type { Steps } from './slices.js';
 
@@ -36,12 +37,9 @@ export const listEntrySchema: JsonSchema = {
 
 /** Reads the lists of a policy. */
 export function* readLists(value: Located, problems: Problems): Steps<PolicyListEntry[]> {
-  const { entries } = value;
-  if (entries === undefined) {
-    problems.add(value.place, policyMessages.wrongValue(value.shown, "an object of the lists 'allow' and 'deny'"));
-  }
   const known = new Map<string, PolicyListEntry>();
-  for (const { name, place, value: list } of entries ?? []) {
+  const lists = entriesOf(value, "an object of the lists 'allow' and 'deny'", problems);
+  for (const { name, place, value: list } of lists) {
     if (!LISTS.includes(name as ListName)) problems.add(place, policyMessages.unknown(name, LISTS));
     else yield* readList(name as ListName, list, known, problems);
   }
@@ -97,9 +95,7 @@ function readEntry(
     } else problems.add(at, policyMessages.unknown(name, Object.keys(OPTIONS)));
   }
   if (problems.list.length > before) return undefined;
-  if (key === undefined || forms > 1) {
-    problems.add(place, policyMessages.wrongValue(shown, listMessages.listEntryExpected()));
-    return undefined;
-  }
+  if (key === undefined || forms > 1)
+    return problems.add(place, policyMessages.wrongValue(shown, listMessages.listEntryExpected()));
   return { list, key, limit, reason, place: showPlace(place) };
 }

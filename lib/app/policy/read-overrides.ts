@@ -8,9 +8,9 @@ import type { LimitMode } from '../../engine/limits/limit-settings.js';
 import type { RatePatch } from '../overrides/override.js';
 import { withPatch } from '../overrides/rate-patch.js';
 import { type Located, type LocatedEntry, showPlace } from './located.js';
-import { overrideOptions, readOption } from './policy-options.js';
+import { entriesOf, overrideOptions } from './policy-options.js';
 import type { Problems } from './problems.js';
-import { checkName, refuseForeignOptions, tryAlone } from './read-limits.js';
+import { checkName, readTerms, tryAlone } from './read-limits.js';
 import type { Steps } from './slices.js';
 
 const KEY_EXPECTED =
@@ -25,19 +25,10 @@ export function* readOverrides(
   problems: Problems,
 ): Steps<PolicyOverride[]> {
   const overrides: PolicyOverride[] = [];
-  const { entries } = value;
-  if (entries === undefined) {
-    problems.add(
-      value.place,
-      policyMessages.wrongValue(value.shown, 'an object of overrides by the names of their limits'),
-    );
-  }
-  for (const { name, place, value: keys } of entries ?? []) {
+  const byLimit = entriesOf(value, 'an object of overrides by the names of their limits', problems);
+  for (const { name, place, value: keys } of byLimit) {
     checkName(name, place, problems);
-    const ofLimit = keys.entries;
-    if (ofLimit === undefined)
-      problems.add(keys.place, policyMessages.wrongValue(keys.shown, 'an object of overrides by their keys'));
-    for (const entry of ofLimit ?? []) {
+    for (const entry of entriesOf(keys, 'an object of overrides by their keys', problems)) {
       const read = readOverride(name, entry, limits.get(name), problems);
       if (read !== undefined) overrides.push(read);
       yield;
@@ -58,12 +49,7 @@ function readOverride(
   if (entries === undefined) problems.add(value.place, policyMessages.wrongValue(value.shown, EXPECTED));
   if (entries?.length === 0) problems.add(place, policyMessages.nothingSaid(Object.keys(overrideOptions)));
   const algorithm = algorithms.get(own?.options.algo);
-  refuseForeignOptions(entries ?? [], place, problems, { rows: overrideOptions, algorithm });
-  const read = new Map<string, unknown>();
-  for (const entry of entries ?? []) {
-    const row = Object.hasOwn(overrideOptions, entry.name) ? overrideOptions[entry.name] : undefined;
-    if (row !== undefined) read.set(entry.name, readOption(entry.value, row.kind, problems));
-  }
+  const read = readTerms(entries ?? [], place, problems, { rows: overrideOptions, algorithm });
   if (problems.list.length > before) return undefined;
   const { mode, ...patch } = Object.fromEntries(read) as RatePatch & { mode?: LimitMode };
   if (own !== undefined && algorithm !== undefined) {

@@ -1,43 +1,18 @@
-import type { Policy, PolicyLimit, PolicyListEntry, PolicyOverride } from '../config/policy.js';
+import type { Policy, PolicyLimit } from '../config/policy.js';
 import { listOf } from '../../engine/errors/wording.js';
 import { policyMessages } from '../../engine/errors/messages/rates.js';
 import type { Located } from './located.js';
+import { entriesOf } from './policy-options.js';
 import type { PolicyProblem, Problems } from './problems.js';
 import { readLimits } from './read-limits.js';
 import { readLists } from './read-lists.js';
 import { readOverrides } from './read-overrides.js';
 import { allAtOnce, inSlices, type Steps } from './slices.js';
 
-/** A policy that is being read. */
-interface Draft {
-  limits: ReadonlyMap<string, PolicyLimit>;
-  overrides: readonly PolicyOverride[];
-  lists: readonly PolicyListEntry[];
-}
+/** The sections of a policy, in the order in which they are read. */
+const SECTIONS = ['limits', 'overrides', 'lists'] as const;
 
-type Section = (value: Located, draft: Draft, problems: Problems) => Steps<void>;
-
-/** The sections of a policy, in the order in which they are read. To add one, add a line here and one in the schema. */
-const SECTIONS = new Map<string, Section>([
-  [
-    'limits',
-    function* (value, draft, problems) {
-      draft.limits = yield* readLimits(value, problems);
-    },
-  ],
-  [
-    'overrides',
-    function* (value, draft, problems) {
-      draft.overrides = yield* readOverrides(value, draft.limits, problems);
-    },
-  ],
-  [
-    'lists',
-    function* (value, draft, problems) {
-      draft.lists = yield* readLists(value, problems);
-    },
-  ],
-]);
+type Sections = { [Name in (typeof SECTIONS)[number]]?: Located };
 
 /** A key that is meant for editors. */
 const OF_EDITORS = '$schema';
@@ -61,26 +36,22 @@ export function readPolicyInSlices(
 
 function* reading(name: string, value: Located | undefined, problems: Problems): Steps<PolicyReading> {
   if (value !== undefined) {
-    const draft: Draft = { limits: new Map(), overrides: [], lists: [] };
-    yield* readSections(value, draft, problems);
-    if (problems.list.length === 0) return { policy: { name, ...draft } };
+    const sections = sectionsOf(value, problems);
+    const limits = sections.limits ? yield* readLimits(sections.limits, problems) : new Map<string, PolicyLimit>();
+    const overrides = sections.overrides ? yield* readOverrides(sections.overrides, limits, problems) : [];
+    const lists = sections.lists ? yield* readLists(sections.lists, problems) : [];
+    if (problems.list.length === 0) return { policy: { name, limits, overrides, lists } };
   }
   return { problems: problems.inOrder };
 }
 
-function* readSections(value: Located, draft: Draft, problems: Problems): Steps<void> {
-  const { entries } = value;
-  const known = [...SECTIONS.keys()];
-  if (entries === undefined) {
-    problems.add(value.place, policyMessages.wrongValue(value.shown, `an object of ${listOf(known, 'and')}`));
-    return;
+function sectionsOf(whole: Located, problems: Problems): Sections {
+  const sections: Sections = {};
+  for (const { name, place, value } of entriesOf(whole, `an object of ${listOf(SECTIONS, 'and')}`, problems)) {
+    const section = SECTIONS.find((each) => each === name);
+    if (section === undefined && name !== OF_EDITORS) problems.add(place, policyMessages.unknown(name, SECTIONS));
+    // An empty section is `null`, for example because its last line was removed.
+    if (section !== undefined && value.value !== null) sections[section] ??= value;
   }
-  for (const { name, place } of entries) {
-    if (!SECTIONS.has(name) && name !== OF_EDITORS) problems.add(place, policyMessages.unknown(name, known));
-  }
-  for (const [name, read] of SECTIONS) {
-    const section = entries.find((entry) => entry.name === name)?.value;
-    // The section is empty, for example because its last line was removed.
-    if (section !== undefined && section.value !== null) yield* read(section, draft, problems);
-  }
+  return sections;
 }

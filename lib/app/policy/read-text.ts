@@ -18,26 +18,18 @@ export function isPolicyPath(path: string): boolean {
 /** Parses a file as YAML or JSON. Returns `undefined` if it is neither, and reports the problems. */
 export async function readText(name: string, bytes: Buffer, problems: Problems): Promise<Located | undefined> {
   const whole = { name, path: '' };
-  if (bytes.length > MOST_BYTES) {
-    problems.add(whole, policyMessages.tooLarge(MOST_BYTES));
-    return undefined;
-  }
+  if (bytes.length > MOST_BYTES) return problems.add(whole, policyMessages.tooLarge(MOST_BYTES));
   const text = decoded(bytes);
-  if (text === undefined) {
-    problems.add(whole, policyMessages.notText());
-    return undefined;
-  }
+  if (text === undefined) return problems.add(whole, policyMessages.notText());
   const isJson = extname(name).toLowerCase() === '.json';
   // `JSON.parse` doesn't report lines, so the YAML parser reads JSON as well.
   const value = await parseYaml(name, text, isJson, problems);
   const wrong = isJson && value !== undefined ? jsonError(text) : undefined;
   if (wrong === undefined) return value;
   const line = wrong.offset === undefined ? {} : positionOf(text, wrong.offset);
-  problems.add({ ...whole, ...line }, policyMessages.notJson(wrong.reason));
-  return undefined;
+  return problems.add({ ...whole, ...line }, policyMessages.notJson(wrong.reason));
 }
 
-/** The text without a byte order mark. */
 function decoded(bytes: Buffer): string | undefined {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
@@ -168,10 +160,8 @@ async function parseYaml(
   const lines = new yaml.LineCounter();
   const file: YamlFile = { name, yaml, lines, problems };
   const tokens = await tokensOf(yaml, text, lines);
-  if (tokens === undefined) {
-    problems.add({ name, path: '' }, policyMessages.notYaml(policyMessages.tooDeep(MOST_LEVELS)));
-    return undefined;
-  }
+  if (tokens === undefined)
+    return problems.add({ name, path: '' }, policyMessages.notYaml(policyMessages.tooDeep(MOST_LEVELS)));
   const composer = new yaml.Composer({
     version: '1.2',
     schema: 'core',
@@ -187,24 +177,19 @@ async function parseYaml(
   const [error] = document.errors;
   if (error !== undefined || another !== undefined) {
     const offset = error?.pos[0] ?? another!.range[0];
-    problems.add(
+    return problems.add(
       placeOf(file, offset, ''),
       policyMessages.notYaml(error?.message ?? 'Source contains multiple documents'),
     );
-    return undefined;
   }
-  if (document.contents === null) {
-    problems.add({ name, path: '' }, policyMessages.empty());
-    return undefined;
-  }
+  if (document.contents === null) return problems.add({ name, path: '' }, policyMessages.empty());
   const foreign = isJson ? notOfJson(document, yaml) : undefined;
   if (foreign !== undefined) {
     const place = placeOf(file, foreign.range?.[0] ?? 0, '');
-    problems.add(
+    return problems.add(
       place,
       policyMessages.notJson('expected objects in braces, lists in brackets, texts in double quotes'),
     );
-    return undefined;
   }
   return new YamlValue(document.contents, file, '');
 }

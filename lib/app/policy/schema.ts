@@ -59,13 +59,9 @@ function objectOf(rows: OptionRows): JsonSchema {
 }
 
 function propertyOf(row: OptionRow): JsonSchema {
-  return { description: descriptionOf(row), ...schemaOf(row.kind) };
-}
-
-/** The description of an option in editors. */
-function descriptionOf(row: OptionRow): string {
   const usual = usualOf(row);
-  return row.text + (usual === undefined ? '' : ` Default: ${usual}.`);
+  const description = row.text + (usual === undefined ? '' : ` Default: ${usual}.`);
+  return { description, ...schemaOf(row.kind) };
 }
 
 function schemaOf({ schema, options, or, mayBeEmpty, isOfAlgorithm }: OptionKind): JsonSchema {

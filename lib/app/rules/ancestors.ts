@@ -1,13 +1,11 @@
-import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { configError } from '../../engine/errors/errors.js';
 import { withinMessages } from '../../engine/errors/messages/calls.js';
 import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
 import type { WithinOptions } from '../../engine/limits/consume-options.js';
 import type { Rule } from './rule.js';
 
-/** Maximum nesting depth. */
 const MOST_LEVELS = 8;
 
-/** Looks up the rules of defined limits. */
 interface DefinedRules {
   readonly names: readonly string[];
   find(name: string): Rule | undefined;
@@ -21,59 +19,42 @@ export function ancestorsOf(rule: Rule, defined: DefinedRules, location: string)
     const parent = defined.find(name);
     if (parent === undefined) {
       const others = defined.names.filter((known) => chain.every((each) => each.name !== known));
-      throw new RateLimitConfigError(withinMessages.unknownParent(location, name, others), {
-        code: 'SLUICE_UNKNOWN_LIMIT',
-      });
+      throw configError('SLUICE_UNKNOWN_LIMIT', withinMessages.unknownParent(location, name, others));
     }
     if (chain.includes(parent)) {
       const names = [...chain.slice(chain.indexOf(parent)), parent].map((each) => each.name);
-      throw new RateLimitConfigError(withinMessages.circle(location, names), { code: 'SLUICE_INVALID_WITHIN' });
+      throw configError('SLUICE_INVALID_WITHIN', withinMessages.circle(location, names));
     }
-    refuseParent(child, parent, location);
+    const problem = problemOfParent(child, parent, location);
+    if (problem !== undefined) throw configError('SLUICE_INVALID_WITHIN', problem);
     chain.push(parent);
     if (chain.length > MOST_LEVELS)
-      throw new RateLimitConfigError(withinMessages.tooDeep(location, MOST_LEVELS), { code: 'SLUICE_INVALID_WITHIN' });
+      throw configError('SLUICE_INVALID_WITHIN', withinMessages.tooDeep(location, MOST_LEVELS));
   }
   return chain.slice(1);
 }
 
-/** Throws if the parent's units cannot be charged together with those of its children. */
-function refuseParent(child: Rule, { configured: parent, name, settings }: Rule, location: string): void {
+/** The reason why the parent's units cannot be charged together with those of its children; `undefined` if they can. */
+function problemOfParent(
+  child: Rule,
+  { configured: parent, name, settings }: Rule,
+  location: string,
+): string | undefined {
   const { configured: own } = child;
-  if (parent.adapts) {
-    throw new RateLimitConfigError(withinMessages.parentAdapts(location, name, parent.algorithm.name), {
-      code: 'SLUICE_INVALID_WITHIN',
-    });
-  }
-  if (settings.childless !== undefined) {
-    throw new RateLimitConfigError(withinMessages.parentWith(location, name, settings.childless), {
-      code: 'SLUICE_INVALID_WITHIN',
-    });
-  }
+  if (parent.adapts) return withinMessages.parentAdapts(location, name, parent.algorithm.name);
+  if (settings.childless !== undefined) return withinMessages.parentWith(location, name, settings.childless);
   // An estimate is settled for each level by its own cost.
-  if (child.settings.measure !== undefined && !settings.hasCost) {
-    throw new RateLimitConfigError(withinMessages.parentWithoutCost(location, child.name, name), {
-      code: 'SLUICE_INVALID_WITHIN',
-    });
-  }
-  if (parent.planOption !== undefined) {
-    throw new RateLimitConfigError(withinMessages.parentWith(location, name, parent.planOption), {
-      code: 'SLUICE_INVALID_WITHIN',
-    });
-  }
-  if (parent.instance !== own.instance) {
-    throw new RateLimitConfigError(withinMessages.otherScope(location, name, scopeOf(own), scopeOf(parent)), {
-      code: 'SLUICE_INVALID_WITHIN',
-    });
-  }
+  const needsCost = child.settings.measure !== undefined && !settings.hasCost;
+  if (needsCost) return withinMessages.parentWithoutCost(location, child.name, name);
+  if (parent.planOption !== undefined) return withinMessages.parentWith(location, name, parent.planOption);
+  if (parent.instance === own.instance) return undefined;
+  return withinMessages.otherScope(location, name, scopeOf(own), scopeOf(parent));
 }
 
 /** Throws if a limit with children becomes a plan. */
 export function refusePlanOfParent({ name, planOption }: CompiledLimit, location: string): void {
   if (planOption === undefined) return;
-  throw new RateLimitConfigError(withinMessages.hasOthersWithin(location, name, planOption), {
-    code: 'SLUICE_INVALID_WITHIN',
-  });
+  throw configError('SLUICE_INVALID_WITHIN', withinMessages.hasOthersWithin(location, name, planOption));
 }
 
 function scopeOf({ instance }: { readonly instance: boolean }): string {

@@ -15,7 +15,6 @@ interface RoutedRequest {
   readonly routeOptions?: { readonly url?: unknown };
 }
 
-/** The part of GraphQL's resolve info that describes a field. */
 interface FieldInfo {
   readonly fieldName?: unknown;
   readonly parentType?: { readonly name?: unknown };

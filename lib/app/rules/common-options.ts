@@ -18,9 +18,10 @@ export function commonOptions(
 /** The remaining options, which the algorithm reads. */
 export function algorithmOptions(definition: LimitDefinition): AlgorithmOptions {
   const own: Record<string, unknown> = bare({});
+  const ofAlgorithm = algorithms.get(definition.algo)?.options ?? {};
   for (const [option, value] of Object.entries(definition) as [string, unknown][]) {
     // An algorithm may have an option with the name of a common one.
-    if (isCommon(option) && !ownOption(definition.algo, option)) continue;
+    if (isCommon(option) && !Object.hasOwn(ofAlgorithm, option)) continue;
     // Compared by their time, so that limits with equal dates are equal.
     own[option] = value instanceof Date ? value.getTime() : value;
   }
@@ -41,9 +42,4 @@ function withDefaults(definition: LimitDefinition, defaults: LimitDefaults): All
       !(option === 'forgetAfter' && hasOneBlock),
   );
   return Object.assign(own, Object.fromEntries(left));
-}
-
-function ownOption(algo: unknown, option: string): boolean {
-  const options = algorithms.get(algo)?.options;
-  return options !== undefined && Object.hasOwn(options, option);
 }

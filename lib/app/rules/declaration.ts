@@ -1,5 +1,5 @@
 import { algorithms } from '../../engine/algorithms/index.js';
-import type { CarryOver } from '../../engine/limits/compiled-limit.js';
+import type { CarryOver } from '../../engine/limits/limit-settings.js';
 import { secondVersion } from '../../storage/features/options.js';
 import type { ExactLimit } from '../config/limit-definition.js';
 import type { RateFunction } from '../config/limits-by-request.js';

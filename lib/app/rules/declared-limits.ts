@@ -21,8 +21,8 @@ export function declaredRules(
   const places = new Map<Rule, string>();
   for (const { rule } of registry.named) places.set(rule, '');
   for (const rule of registry.moduleRules) places.set(rule, '');
-  for (const type of classes.all()) {
-    for (const handler of classes.routes(type)) {
+  for (const { type, routes: methods } of classes.declared()) {
+    for (const { handler } of methods) {
       for (const { specs, location } of routes.of(type, handler).declared) {
         for (const spec of specs) if (!isSource(spec) && !places.has(spec)) places.set(spec, location);
       }

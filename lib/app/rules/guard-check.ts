@@ -63,17 +63,14 @@ export class GuardCheck {
     const options = [...this.modules.values()]
       .map(({ providers }) => providers.get(GRAPHQL_OPTIONS)?.instance as GraphqlOptions | null | undefined)
       .filter((each) => each !== undefined && each !== null);
-    if (options.length === 0 || options.some(letsGuardsReachFields)) return;
+    const isReached = options.some(({ fieldResolverEnhancers = [] }) => fieldResolverEnhancers.includes('guards'));
+    if (options.length === 0 || isReached) return;
     moduleLogger.warn(messages.unreachedFields(fields));
   }
 }
 
 function isOwnToken(token: unknown): boolean {
   return typeof token === 'function' && isOwnGuard(token);
-}
-
-function letsGuardsReachFields({ fieldResolverEnhancers = [] }: GraphqlOptions): boolean {
-  return fieldResolverEnhancers.includes('guards');
 }
 
 /**

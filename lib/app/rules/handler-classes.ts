@@ -144,15 +144,16 @@ export class HandlerClasses {
     private readonly scanner: MetadataScanner,
   ) {}
 
-  /** All controllers, and all providers that declare limits. If each route has its own counter, also all other providers with limits. */
-  all(): HandlerClass[] {
-    return this.declared().map(({ type }) => type);
-  }
-
-  /** The same classes with their current declarations. */
+  /**
+   * All controllers, and all providers that declare limits, with their current declarations. If each route has its own counter, also all
+   * other providers with handlers.
+   */
   declared(): DeclaredClass[] {
     const found = new Map<HandlerClass, DeclaredClass>();
     const passed = new Set<HandlerClass>();
+    const { countsPerRoute } = this.registry;
+    const matters = ({ declares, methods }: DeclaredClass) =>
+      declares || (countsPerRoute && methods.some(({ handler }) => isHandler(handler)));
     for (const { controllers, providers } of this.modules.values()) {
       for (const { metatype: type } of controllers.values()) {
         if (isClass(type) && !found.has(type)) found.set(type, this.read(type));
@@ -160,7 +161,7 @@ export class HandlerClasses {
       for (const { metatype: type } of providers.values()) {
         if (!isClass(type) || found.has(type) || passed.has(type)) continue;
         const read = this.read(type);
-        if (this.matters(read)) found.set(type, read);
+        if (matters(read)) found.set(type, read);
         else passed.add(type);
       }
     }
@@ -191,26 +192,12 @@ export class HandlerClasses {
     return this.registry.moduleSpecs.length > 0 || this.read(type).hasLimits;
   }
 
-  /** The methods of a class that are decorated like routes. */
-  routes(type: HandlerClass): Handler[] {
-    return this.read(type).routes.map(({ handler }) => handler);
-  }
-
-  /** True if a limit of the module has a counter per route. */
-  get countsPerRoute(): boolean {
-    return this.registry.countsPerRoute;
-  }
-
   private read(type: HandlerClass): DeclaredClass {
     return new DeclaredClass(type, this.namesOf(type));
   }
 
   private namesOf(type: HandlerClass): readonly string[] {
     return this.scanner.getAllMethodNames(type.prototype as object);
-  }
-
-  private matters(provider: DeclaredClass): boolean {
-    return provider.declares || (this.countsPerRoute && provider.methods.some(({ handler }) => isHandler(handler)));
   }
 }
 

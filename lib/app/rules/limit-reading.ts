@@ -1,6 +1,7 @@
 import type { Algorithm } from '../../engine/algorithms/algorithm.js';
 import { type AlgorithmOptions, algorithms } from '../../engine/algorithms/index.js';
-import { CompiledLimit, type LimitPlace, type LimitSettings } from '../../engine/limits/compiled-limit.js';
+import { CompiledLimit } from '../../engine/limits/compiled-limit.js';
+import type { LimitPlace, LimitSettings } from '../../engine/limits/limit-settings.js';
 import type { LikelySeconds } from '../../engine/options/check-options.js';
 import { Rule, type RuleSettings, waitsForEnd } from './rule.js';
 

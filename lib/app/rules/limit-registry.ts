@@ -2,11 +2,12 @@ import { isDeepStrictEqual } from 'node:util';
 import { Inject, Injectable } from '@nestjs/common';
 import { algorithms } from '../../engine/algorithms/index.js';
 import { limitOptions, optionsOf, ownerOfOption } from '../config/limit-options.js';
-import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { configError } from '../../engine/errors/errors.js';
 import { logger, OnceLogger } from '../../engine/errors/logger.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { optionMessages } from '../../engine/errors/messages/options.js';
-import { type LikelySeconds, likelySeconds } from '../../engine/options/check-options.js';
+import { type LikelySeconds, likelySeconds, wrongOption } from '../../engine/options/check-options.js';
+import { isObject } from '../../engine/options/values.js';
 import type { LimitDefinition } from '../config/limit-definition.js';
 import type { Policy, PolicyLimit } from '../config/policy.js';
 import { RATE_LIMIT_POLICY, RATE_LIMIT_SETTINGS } from '../config/tokens.js';
@@ -34,14 +35,14 @@ export interface AddedLimit {
 
 /** The definition of a named limit without overrides. */
 export interface LimitVersion {
-  readonly definition: LimitDefinition;
-  readonly limit: CompiledLimit;
+  definition: LimitDefinition;
+  limit: CompiledLimit;
   /** The values that a policy sets for it. */
-  readonly policy: PolicyLimit | undefined;
+  policy: PolicyLimit | undefined;
 }
 
 /** A limit with its own name. A new version of the policy replaces its definition. */
-export interface NamedLimit extends Mutable<LimitVersion> {
+export interface NamedLimit extends LimitVersion {
   /** Its definition in code; `undefined` if only a policy defines it. */
   readonly written: LimitDefinition | undefined;
   /** The definition that its rule was created from. */
@@ -49,8 +50,6 @@ export interface NamedLimit extends Mutable<LimitVersion> {
   readonly declaration: Declaration;
   readonly rule: Rule;
 }
-
-type Mutable<T> = { -readonly [Property in keyof T]: T[Property] };
 
 /** The limits that don't belong to a class or route: those of the module, and those defined by name. */
 @Injectable()
@@ -102,8 +101,7 @@ export class LimitRegistry {
     for (const [index, spec] of specs.entries()) {
       const name = nameInModule(spec);
       if (name === undefined) continue;
-      if (this.modulePlaces.has(name))
-        throw new RateLimitConfigError(messages.twice('limits', name), { code: 'SLUICE_DUPLICATE_LIMIT' });
+      if (this.modulePlaces.has(name)) throw configError('SLUICE_DUPLICATE_LIMIT', messages.twice('limits', name));
       this.modulePlaces.set(name, placeInModule(index).location);
     }
     this.define(options.define ?? {}, 'define');
@@ -154,22 +152,17 @@ export class LimitRegistry {
       const known = this.defined.get(name);
       if (known !== undefined) {
         if (isDeepStrictEqual(known.written, definition)) continue;
-        throw new RateLimitConfigError(messages.definedTwice(name), { code: 'SLUICE_DUPLICATE_LIMIT' });
+        throw configError('SLUICE_DUPLICATE_LIMIT', messages.definedTwice(name));
       }
       const inModule = this.modulePlaces.get(name);
       if (inModule !== undefined)
-        throw new RateLimitConfigError(messages.nameOfModule(`${location}.${name}`, name, inModule), {
-          code: 'SLUICE_DUPLICATE_LIMIT',
-        });
-      const owner = isDefinition(definition) ? undefined : ownerOfOption(name);
-      if (owner !== undefined)
-        throw new RateLimitConfigError(messages.optionAsName(location, name, owner), { code: 'SLUICE_UNKNOWN_OPTION' });
+        throw configError('SLUICE_DUPLICATE_LIMIT', messages.nameOfModule(`${location}.${name}`, name, inModule));
+      const owner = isObject(definition) ? undefined : ownerOfOption(name);
+      if (owner !== undefined) throw configError('SLUICE_UNKNOWN_OPTION', messages.optionAsName(location, name, owner));
       const declaration = { location: `${location}.${name}`, namespace: '', name };
       const limit = this.compileNamed(definition, declaration, name);
       if (limit.rule.name !== name) {
-        throw new RateLimitConfigError(
-          messages.wrongOption(declaration.location, 'name', limit.rule.name, `'${name}' or none`),
-        );
+        throw wrongOption(declaration.location, 'name', limit.rule.name, `'${name}' or none`);
       }
       this.defined.set(name, limit);
     }
@@ -215,7 +208,7 @@ export class LimitRegistry {
     if (typeof limit === 'string') {
       const known = this.defined.get(limit);
       if (known !== undefined) return known.rule;
-      throw new RateLimitConfigError(this.unknown(declaration.location, limit), { code: 'SLUICE_UNKNOWN_LIMIT' });
+      throw configError('SLUICE_UNKNOWN_LIMIT', this.unknown(declaration.location, limit));
     }
     const { namespace } = declaration;
     const written = this.written(limit, declaration);
@@ -320,10 +313,6 @@ class WrittenLimit {
 function nameInModule(spec: NamedLimit | ByRequest): string | undefined {
   if ('rule' in spec) return spec.rule.name;
   return typeof spec === 'function' ? undefined : spec.name;
-}
-
-function isDefinition(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function namedLimit(

@@ -1,8 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { MetadataScanner, ModulesContainer } from '@nestjs/core';
 import { namespaceOn } from './declared-metadata.js';
-import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { configError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
+import { getOrMake } from '../../engine/util/objects.js';
 import { haveGuards, nameOfClass, nameOfRoute } from './route-names.js';
 
 /** A controller, or a provider whose methods are called like those of controllers (a resolver, a gateway). */
@@ -62,15 +63,12 @@ export class Namespaces {
       const given: string[] = [];
       for (const { declarer, names } of open) {
         const [name, ...others] = names;
-        if (name === undefined)
-          throw new RateLimitConfigError(this.nameless(declarer), { code: 'SLUICE_INVALID_NAMESPACE' });
+        if (name === undefined) throw configError('SLUICE_INVALID_NAMESPACE', this.nameless(declarer));
         if (counts.get(name) === 1 && !this.taken.has(name)) {
-          this.keep(declarer, name);
+          getOrMake(this.namespaces, declarer.type, () => new Map()).set(declarer.method, name);
           given.push(name);
-        } else if (isNamed(declarer)) {
-          throw new RateLimitConfigError(messages.namespaceTwice(locationOf(declarer), name), {
-            code: 'SLUICE_INVALID_NAMESPACE',
-          });
+        } else if (explicit(declarer) !== undefined) {
+          throw configError('SLUICE_INVALID_NAMESPACE', messages.namespaceTwice(locationOf(declarer), name));
         } else {
           left.push({ declarer, names: others });
         }
@@ -85,12 +83,6 @@ export class Namespaces {
     const { type, method } = declarer;
     const methods = method === undefined ? this.scanner.getAllMethodNames(type.prototype as object) : [method];
     return (haveGuards(type, methods) ? messages.noNamespace : messages.notRead)(locationOf(declarer));
-  }
-
-  private keep({ type, method }: Declarer, namespace: string): void {
-    let namespaces = this.namespaces.get(type);
-    if (namespaces === undefined) this.namespaces.set(type, (namespaces = new Map()));
-    namespaces.set(method, namespace);
   }
 
   /** The names of a class or method, the most specific first. */
@@ -141,10 +133,6 @@ export function locationOf({ type, method }: Declarer): string {
   return `@RateLimit on ${classNameOf(type)}${method === undefined ? '' : `.${method}`}`;
 }
 
-function isNamed(declarer: Declarer): boolean {
-  return explicit(declarer) !== undefined;
-}
-
 /** The namespace that the user has set, on the method itself or derived from that of its class. */
 function explicit(declarer: Declarer): string | undefined {
   const { type, method } = declarer;
@@ -153,7 +141,7 @@ function explicit(declarer: Declarer): string | undefined {
   if (named === undefined) return undefined;
   if (typeof named !== 'string' || !NAMESPACE.test(named)) {
     const location = locationOf(declarer).replace('@RateLimit', '@RateLimit.namespace');
-    throw new RateLimitConfigError(messages.wrongNamespace(location, named), { code: 'SLUICE_INVALID_NAMESPACE' });
+    throw configError('SLUICE_INVALID_NAMESPACE', messages.wrongNamespace(location, named));
   }
   return own === undefined && method !== undefined ? `${named}.${method}` : named;
 }

@@ -1,9 +1,9 @@
 import { isIP } from 'node:net';
-import { RateLimitArgumentError, RateLimitConfigError } from '../../engine/errors/errors.js';
+import { argumentError, configError } from '../../engine/errors/errors.js';
 import { keyMessages } from '../../engine/errors/messages/calls.js';
-import { messages } from '../../engine/errors/messages/general.js';
 import { addressForm, formOf } from '../key-resolvers/index.js';
 import type { Rule } from './rule.js';
+import { wrongOption } from '../../engine/options/check-options.js';
 
 /**
  * Returns the expected form of the limit's keys if a key that an operator has written down can't be one of them. `undefined` if the key is
@@ -70,8 +70,12 @@ const NETWORK = /^(.+)\/\d{1,3}$/;
 /** The prefix of IPv4 addresses, followed by a star. */
 const BEGINS_ADDRESS = /^\d{1,3}\.(?:\d{1,3}\.){0,2}\d{0,3}\*$/;
 
-/** The same as `keyProblem`, for a prefix of keys followed by a star. */
-export function patternProblem(rule: Rule, pattern: string): string | undefined {
+/** The same as `keyProblem`, for a key or a prefix of keys followed by a star. */
+export function patternOrKeyProblem(rule: Rule, key: string): string | undefined {
+  return key.endsWith('*') ? patternProblem(rule, key) : keyProblem(rule, key);
+}
+
+function patternProblem(rule: Rule, pattern: string): string | undefined {
   const { hasKey, key, onMissingKey } = rule.settings;
   const own = hasKey ? formOf(key.given) : undefined;
   if (own === undefined) return undefined;
@@ -84,15 +88,14 @@ export function patternProblem(rule: Rule, pattern: string): string | undefined 
 /** Throws `RateLimitArgumentError` if no counter of the limit can have the key of a call. */
 export function assertPossibleKey(rule: Rule, key: string): void {
   const expected = keyProblem(rule, key);
-  if (expected !== undefined)
-    throw new RateLimitArgumentError(keyMessages.impossible(rule.name, shownKey(rule, key), expected), {
-      code: 'SLUICE_INVALID_KEY',
-    });
+  if (expected === undefined) return;
+  const shown = isSecret(rule.settings.key.given) ? undefined : key;
+  throw argumentError('SLUICE_INVALID_KEY', keyMessages.impossible(rule.name, shown, expected));
 }
 
 /** Throws `RateLimitConfigError` if the limit can't have the key of an option, or a prefix of keys followed by a star. */
 export function refuseImpossibleKeys(rule: Rule, key: string, location: string, option = 'key'): void {
-  refuse(rule, key, key.endsWith('*') ? patternProblem(rule, key) : keyProblem(rule, key), location, option);
+  refuse(rule, key, patternOrKeyProblem(rule, key), location, option);
 }
 
 /** Throws `RateLimitConfigError` if none of these limits can have the key. */
@@ -104,18 +107,11 @@ export function refuseImpossibleKey(rules: readonly Rule[], key: string, locatio
 function refuse(rule: Rule, key: string, expected: string | undefined, location: string, option: string): void {
   if (expected === undefined) return;
   const given = rule.settings.key.given;
-  if (isSecret(given))
-    throw new RateLimitConfigError(keyMessages.secretOption(location, option, expected), {
-      code: 'SLUICE_INVALID_KEY',
-    });
-  throw new RateLimitConfigError(messages.wrongOption(location, option, key, expected));
+  if (isSecret(given)) throw configError('SLUICE_INVALID_KEY', keyMessages.secretOption(location, option, expected));
+  throw wrongOption(location, option, key, expected);
 }
 
 /** A header's value may be a secret. */
 function isSecret(given: unknown): boolean {
   return typeof given === 'string' && given.startsWith('header:');
-}
-
-function shownKey(rule: Rule, key: string): string | undefined {
-  return isSecret(rule.settings.key.given) ? undefined : key;
 }

@@ -1,5 +1,6 @@
 import { Injectable, RequestMethod, VERSION_NEUTRAL, VersioningType } from '@nestjs/common';
 import { ApplicationConfig } from '@nestjs/core';
+import { getOrMake } from '../../engine/util/objects.js';
 import { type HandlerClass, Namespaces } from './namespaces.js';
 import { joined, listed, METHOD, PATH, read, VERSION } from './route-names.js';
 
@@ -15,11 +16,8 @@ export class RoutePaths {
 
   /** The path that clients use to call a route. If there are several, or versions, all are listed. */
   of(type: HandlerClass, handler: object): string {
-    let ofHandler = this.known.get(handler);
-    if (ofHandler === undefined) this.known.set(handler, (ofHandler = new Map()));
-    let path = ofHandler.get(type);
-    if (path === undefined) ofHandler.set(type, (path = this.make(type, handler)));
-    return path;
+    const ofHandler = getOrMake(this.known, handler, () => new Map<HandlerClass, string>());
+    return getOrMake(ofHandler, type, () => this.make(type, handler));
   }
 
   /** The versions of a route that clients don't send in its path, such as `2` or `1,2`; `undefined` if there are none. */

@@ -1,9 +1,10 @@
 import { HttpStatus, Injectable } from '@nestjs/common';
 import { declaredOn, lineageOf } from './declared-metadata.js';
-import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { configError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { withinMessages } from '../../engine/errors/messages/calls.js';
 import { ROUTE_OF_CLASS } from '../../engine/limits/limit-settings.js';
+import { getOrMake } from '../../engine/util/objects.js';
 import { isFixed, type LimitSpec } from '../config/limits-by-request.js';
 import { overloadStatus } from '../http/refusal-answer.js';
 import { bindsOtherGuard, GuardCheck } from './guard-check.js';
@@ -19,11 +20,6 @@ import { classNameOf, type HandlerClass, type Declarer, locationOf, Namespaces }
 
 type Spec = Rule | LimitSource;
 
-/** A site whose limits haven't been turned into those of one route yet. */
-interface Site extends DeclarationSite {
-  readonly specs: readonly Spec[];
-}
-
 /** The handlers for which any app in the process needs the end of a call. */
 const awaited = new WeakSet<Handler>();
 
@@ -32,9 +28,8 @@ export function isAwaited(handler: Handler): boolean {
   return awaited.has(handler);
 }
 
-/** The parts that all routes of a class share. */
 interface DeclaredByClass {
-  readonly sites: readonly Site[];
+  readonly sites: readonly DeclarationSite[];
   /** True if the class has its own guards, which may set a user. */
   readonly isGuarded: boolean;
 }
@@ -47,7 +42,7 @@ export class RouteRulesRegistry {
   private readonly byHandler = new WeakMap<HandlerClass, Map<Handler, RouteRules>>();
   private readonly byClass = new WeakMap<HandlerClass, DeclaredByClass>();
   private hasInterceptor = false;
-  private knownModule: Site | undefined;
+  private knownModule: DeclarationSite | undefined;
 
   constructor(
     private readonly registry: LimitRegistry,
@@ -145,16 +140,16 @@ export class RouteRulesRegistry {
       this.paths,
     );
     if (routeRules.needsInterceptor && !this.hasInterceptor) {
-      throw new RateLimitConfigError(messages.noInterceptor(location), { code: 'SLUICE_UNCHECKED_LIMIT' });
+      throw configError('SLUICE_UNCHECKED_LIMIT', messages.noInterceptor(location));
     }
     if (routeRules.waitsForEnd || this.ofMiddleware.middlewareWaitsForEnd) awaited.add(handler);
     return routeRules;
   }
 
   /** Turns the declarations of a site into those of one route, which has its own counter for some limits. */
-  private ofRoute(site: Site, prefix: string, declarer: Declarer, name: string): Site {
+  private ofRoute(site: DeclarationSite, prefix: string, declarer: Declarer, name: string): DeclarationSite {
     const { specs } = site;
-    if (!specs.some(isOfRoute)) return site;
+    if (!specs.some((spec) => isSource(spec) || spec.perRoute)) return site;
     const namespace = () => prefix + this.namespaces.of(declarer);
     const ofRoute = (spec: Spec) => {
       if (isSource(spec)) return spec.forRoute(name, namespace);
@@ -164,11 +159,7 @@ export class RouteRulesRegistry {
   }
 
   private ofClass(type: HandlerClass): DeclaredByClass {
-    let known = this.byClass.get(type);
-    if (known === undefined) {
-      this.byClass.set(type, (known = { sites: this.sitesOf(type), isGuarded: bindsOtherGuard(type) }));
-    }
-    return known;
+    return getOrMake(this.byClass, type, () => ({ sites: this.sitesOf(type), isGuarded: bindsOtherGuard(type) }));
   }
 
   /** Throws `RateLimitConfigError` for limits of the module that depend on the request and are wrong for every request. */
@@ -177,7 +168,7 @@ export class RouteRulesRegistry {
   }
 
   /** The limits of the module, created once all named limits are known. */
-  private get ofModule(): Site {
+  private get ofModule(): DeclarationSite {
     return (this.knownModule ??= {
       ...MODULE_SITE,
       specs: this.registry.moduleSpecs.map((spec, index) =>
@@ -187,13 +178,13 @@ export class RouteRulesRegistry {
   }
 
   /** The limits declared by a class and its superclasses. */
-  sitesOf(type: HandlerClass): Site[] {
+  sitesOf(type: HandlerClass): DeclarationSite[] {
     return lineageOf(type)
       .filter((target) => target === type || isDeclaration(declaredOn(target)))
       .map((target) => this.site(`@RateLimit on ${classNameOf(target as HandlerClass)}`, target, { type }));
   }
 
-  private site(location: string, target: object, declarer: Declarer): Site {
+  private site(location: string, target: object, declarer: Declarer): DeclarationSite {
     const { specs, skips } = declaredOn(target);
     let place: Declaration | undefined;
     const compile = (spec: LimitSpec): Spec => {
@@ -216,17 +207,13 @@ export class RouteRulesRegistry {
       const place = location.replace('@RateLimit', '@SkipRateLimit');
       const unknown = skips === 'all' ? undefined : skips.find((name) => !known.has(name));
       if (unknown !== undefined) {
-        throw new RateLimitConfigError(messages.skipsNothing(place, unknown, [...known]), {
-          code: 'SLUICE_UNKNOWN_LIMIT',
-        });
+        throw configError('SLUICE_UNKNOWN_LIMIT', messages.skipsNothing(place, unknown, [...known]));
       }
       outer = skips === 'all' ? [] : outer.filter(({ name }) => !skips.includes(name));
       for (const { name, ancestors } of outer) {
         const parent = ancestors.find((ancestor) => skips.includes(ancestor.name));
         if (parent !== undefined)
-          throw new RateLimitConfigError(withinMessages.skipsParent(place, name, parent.name), {
-            code: 'SLUICE_INVALID_WITHIN',
-          });
+          throw configError('SLUICE_INVALID_WITHIN', withinMessages.skipsParent(place, name, parent.name));
       }
       // A function may return limits of any name.
       if (specs.some(isSource)) return;
@@ -242,13 +229,8 @@ export class RouteRulesRegistry {
 /** The module's site, with its limits removed. */
 const MODULE_SITE: DeclarationSite = { location: 'limits', skips: [], specs: [] };
 
-/** Returns true if routes have their own version of a limit. */
-function isOfRoute(spec: Spec): boolean {
-  return isSource(spec) || spec.perRoute;
-}
-
 /** The status of a limit's rejections; `undefined` if the limit is hidden from clients. */
-function statusOf({ limit, answer }: Rule): number | undefined {
+function statusOf({ limit, settings: { answer } }: Rule): number | undefined {
   if (limit.hidden) return undefined;
   return overloadStatus(limit) ?? answer.status ?? HttpStatus.TOO_MANY_REQUESTS;
 }

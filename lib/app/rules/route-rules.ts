@@ -1,5 +1,5 @@
 import type { ExecutionContext } from '@nestjs/common';
-import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { configError } from '../../engine/errors/errors.js';
 import { withinMessages } from '../../engine/errors/messages/calls.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
@@ -7,18 +7,8 @@ import { type Awaitable, mapAll } from '../../engine/util/awaitable.js';
 import type { Phase } from '../config/common-limit-options.js';
 import type { RequestParts } from '../transports/request-reader.js';
 import type { RoutePaths } from './route-paths.js';
+import type { LimitSource } from './by-request/limit-sources.js';
 import { Rule } from './rule.js';
-
-/** A function or class that finds rules for a request. */
-export interface RuleSource {
-  /** The place of its declaration. */
-  readonly location: string;
-  /** The place including the route, for messages. */
-  readonly place: string;
-  /** One of its rules, if they all have the same name and only differ in their rate. */
-  readonly example?: Rule | undefined;
-  ask(context: ExecutionContext): Awaitable<readonly Rule[]>;
-}
 
 /** The declarations in one place: the module, a class, a route. */
 export interface DeclarationSite {
@@ -26,10 +16,10 @@ export interface DeclarationSite {
   readonly location: string;
   /** The limits of outer sites that are skipped from here on. */
   readonly skips: 'all' | readonly string[];
-  readonly specs: readonly (Rule | RuleSource)[];
+  readonly specs: readonly (Rule | LimitSource)[];
 }
 
-type Answers = ReadonlyMap<RuleSource, readonly Rule[]>;
+type Answers = ReadonlyMap<LimitSource, readonly Rule[]>;
 
 /** The rules of one route, determined once. */
 export class RouteRules {
@@ -55,7 +45,7 @@ export class RouteRules {
   readonly skipsAll: boolean;
   /** The sites that the nearest `@SkipRateLimit()` leaves. */
   readonly sites: readonly DeclarationSite[];
-  private readonly sources: readonly RuleSource[];
+  private readonly sources: readonly LimitSource[];
 
   /**
    * @param sites from the outermost to the nearest
@@ -83,13 +73,13 @@ export class RouteRules {
     this.hasSources = this.sources.length > 0;
     this.continuesAfterGuards = this.authenticated.length > 0 || this.hasSources;
     this.isEmpty = this.guard.length === 0 && !this.continuesAfterGuards;
-    this.waitsForEnd = this.hasSources || this.guard.some(waitsForEnd) || this.authenticated.some(waitsForEnd);
-    this.middlewareWaitsForEnd = this.middleware.some(waitsForEnd);
+    this.waitsForEnd = this.hasSources || [...this.guard, ...this.authenticated].some((rule) => rule.waitsForEnd);
+    this.middlewareWaitsForEnd = this.middleware.some((rule) => rule.waitsForEnd);
   }
 
   /** True if the interceptor has to run for its requests. */
   get needsInterceptor(): boolean {
-    return this.hasSources || this.guard.some(needsInterceptor) || this.authenticated.some(needsInterceptor);
+    return this.hasSources || [...this.guard, ...this.authenticated].some((rule) => rule.needsInterceptor);
   }
 
   /**
@@ -111,18 +101,10 @@ export class RouteRules {
 
   /** Merges limits whose rates are functions, as each request will do later. Throws `RateLimitConfigError`. */
   private refuseConflicts(): void {
-    const examples = new Map<RuleSource, readonly Rule[]>();
+    const examples = new Map<LimitSource, readonly Rule[]>();
     for (const source of this.sources) if (source.example !== undefined) examples.set(source, [source.example]);
     if (examples.size > 0) merge(this.sites, examples);
   }
-}
-
-function waitsForEnd(rule: Rule): boolean {
-  return rule.waitsForEnd;
-}
-
-function needsInterceptor(rule: Rule): boolean {
-  return rule.needsInterceptor;
 }
 
 /** The rules of a phase. The guard also checks those of the middleware, because the middleware may not run. */
@@ -153,9 +135,10 @@ export function withAncestors(rules: Rule[], location: string): Rule[] {
   for (const rule of rules) {
     for (const ancestor of rule.ancestors) {
       if (rules.some((other) => other.name === ancestor.name && other !== ancestor)) {
-        throw new RateLimitConfigError(withinMessages.otherLimitOfName(location, rule.name, ancestor.name), {
-          code: 'SLUICE_DUPLICATE_LIMIT',
-        });
+        throw configError(
+          'SLUICE_DUPLICATE_LIMIT',
+          withinMessages.otherLimitOfName(location, rule.name, ancestor.name),
+        );
       }
       all.add(ancestor);
     }
@@ -166,7 +149,7 @@ export function withAncestors(rules: Rule[], location: string): Rule[] {
 /** Observes the steps of a merge. */
 interface MergeObserver {
   /** Called when a limit starts to apply at a site; `spec` is that limit, or the function that returned it. */
-  applied(rule: Rule, site: DeclarationSite, spec: Rule | RuleSource): void;
+  applied(rule: Rule, site: DeclarationSite, spec: Rule | LimitSource): void;
   /** Called when a limit no longer applies from a site on, because the site skips it or has another limit with its name. */
   leftOut(rule: Rule, site: DeclarationSite, because: 'skipped' | 'replaced'): void;
 }
@@ -187,12 +170,11 @@ export function merge(sites: readonly DeclarationSite[], answers: Answers, obser
       for (const rule of isSource(spec) ? (answers.get(spec) ?? []) : [spec]) {
         const { name } = rule;
         const place = isSource(spec) ? spec.place : location;
-        if (here.has(name))
-          throw new RateLimitConfigError(messages.twice(place, name), { code: 'SLUICE_DUPLICATE_LIMIT' });
+        if (here.has(name)) throw configError('SLUICE_DUPLICATE_LIMIT', messages.twice(place, name));
         here.add(name);
         const farther = merged.get(name);
         if (farther?.countsOtherwise(rule) === true) {
-          throw new RateLimitConfigError(messages.sameDefaultName(place, name), { code: 'SLUICE_DUPLICATE_LIMIT' });
+          throw configError('SLUICE_DUPLICATE_LIMIT', messages.sameDefaultName(place, name));
         }
         // A defined limit that is named twice is one limit.
         if (farther !== undefined && farther !== rule) observer?.leftOut(farther, site, 'replaced');
@@ -204,7 +186,7 @@ export function merge(sites: readonly DeclarationSite[], answers: Answers, obser
   return withAncestors([...merged.values()], sites.at(-1)?.location ?? '');
 }
 
-export function isSource(spec: Rule | RuleSource): spec is RuleSource {
+export function isSource(spec: Rule | LimitSource): spec is LimitSource {
   return 'ask' in spec;
 }
 

@@ -1,14 +1,14 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { type AlgorithmOptions, algorithms } from '../../engine/algorithms/index.js';
-import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { configError } from '../../engine/errors/errors.js';
 import { logger, OnceLogger } from '../../engine/errors/logger.js';
 import { byRequestMessages } from '../../engine/errors/messages/app-code.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { regionMessages } from '../../engine/errors/messages/redis.js';
 import { blockTerms } from '../../engine/limits/block-terms.js';
-import type { LimitPlace, LimitSettings, OnStoreError } from '../../engine/limits/compiled-limit.js';
-import { type LikelySeconds, likelySeconds, refuseUnknown } from '../../engine/options/check-options.js';
-import { type OptionRows, ownRow } from '../../engine/options/option-row.js';
+import type { LimitPlace, LimitSettings, OnStoreError } from '../../engine/limits/limit-settings.js';
+import { type LikelySeconds, likelySeconds, refuseUnknown, wrongOption } from '../../engine/options/check-options.js';
+import { ownParts } from '../../engine/options/option-row.js';
 import { givenOptions, orElse } from '../../engine/options/values.js';
 import { isPromise } from '../../engine/util/awaitable.js';
 import { ValueCache } from '../../engine/util/bounded-maps.js';
@@ -21,8 +21,8 @@ import type { LimitDefaults, LimitDefinition } from '../config/limit-definition.
 import {
   type AllCommonOptions,
   COMMON_OPTIONS,
+  commonRows,
   isDefault,
-  limitOptions,
   optionsOf,
   ownerOfOption,
   secondVersionOf,
@@ -41,10 +41,7 @@ import { LimitKind, LimitReading } from './limit-reading.js';
 import { RefusalResolvers } from './refusal-resolvers.js';
 import type { Rule, RuleSettings } from './rule.js';
 
-/** The options that the module's `defaults` can have. */
 const DEFAULTS = COMMON_OPTIONS.filter((option) => isDefault(option)) as (keyof LimitDefaults)[];
-
-const COMMON_ROWS: OptionRows = limitOptions;
 
 const NO_SECONDS: readonly LikelySeconds[] = [];
 
@@ -91,7 +88,7 @@ export class RuleCompiler {
     refuseOther(definition, location);
     if (!isFixed(definition)) {
       const { rate: found } = definition as { readonly rate: unknown };
-      throw new RateLimitConfigError(messages.wrongOption(location, 'rate', found, byRequestMessages.notByRequest));
+      throw wrongOption(location, 'rate', found, byRequestMessages.notByRequest);
     }
     const asked = [definition, name, everywhere, onRoutes, rate, generation, carry, off];
     return this.readings.of(asked, () => this.readAnew(definition, declaration));
@@ -100,36 +97,31 @@ export class RuleCompiler {
   /** The rule of a limit for the place of its declaration. Throws `RateLimitConfigError`. */
   declared(reading: LimitReading, { location, namespace, onRoutes }: Declaration): Rule {
     if (namespace !== '' && reading.needsName !== undefined) {
-      throw new RateLimitConfigError(messages.noName(location, reading.needsName), {
-        code: 'SLUICE_UNSUPPORTED_OPTION',
-      });
+      throw configError('SLUICE_UNSUPPORTED_OPTION', messages.noName(location, reading.needsName));
     }
     return reading.rule({ location, namespace }, onRoutes === true);
   }
 
   private readAnew(definition: LimitDefinition, declaration: Declaration): LimitReading {
-    const {
-      location,
-      namespace,
-      everywhere = false,
-      onRoutes = false,
-      generation = 0,
-      carry,
-      off = false,
-    } = declaration;
+    const { location, everywhere = false, onRoutes = false, generation = 0, carry, off = false } = declaration;
     const { name: givenName, rate } = givenOptions(declaration, ['name', 'rate']);
-    const adapts = algorithms.get(definition.algo)?.adapting !== undefined;
+    const algorithm = algorithms.get(definition.algo);
     const common = commonOptions(definition, this.defaults, location);
     const { cost, priority, skip, mode = 'enforce', message, body, count = 'all' } = common;
     const { perRoute = false } = common;
-    const measure = readMeasure(cost, algorithms.get(definition.algo), location);
+    const measure = readMeasure(cost, algorithm, location);
     if (perRoute && !everywhere && !onRoutes) {
       const expected = "false, but in the module's 'limits', on a class and on a route";
-      throw new RateLimitConfigError(messages.wrongOption(location, 'perRoute', perRoute, expected));
+      throw wrongOption(location, 'perRoute', perRoute, expected);
     }
     const { onMissingKey, ipv6Prefix } = this.settings;
     const forms = everywhere && common.phase === 'middleware' ? earlyForms() : undefined;
-    const key = this.keys.bind(orElse(common.key, adapts ? 'global' : 'ip'), location, ipv6Prefix, forms);
+    const key = this.keys.bind(
+      orElse(common.key, algorithm?.adapting === undefined ? 'ip' : 'global'),
+      location,
+      ipv6Prefix,
+      forms,
+    );
     const options = algorithmOptions(definition);
     const unnamed = (common.name ?? givenName) === undefined;
     const name = common.name ?? givenName ?? (rate && this.dynamicName(options, key, count));
@@ -140,10 +132,6 @@ export class RuleCompiler {
     const needsUser = key.needsUser || (typeof trait?.by === 'object' && trait.by.needsUser);
     const { phase = needsUser ? 'authenticated' : 'guard' } = common;
     if (phase === 'middleware') refuseWhatNeedsARoute(key, common, trait, location, everywhere);
-    const needsName = optionThatNeedsName(given);
-    if (namespace !== '' && needsName !== undefined) {
-      throw new RateLimitConfigError(messages.noName(location, needsName), { code: 'SLUICE_UNSUPPORTED_OPTION' });
-    }
     const terms = bare<Omit<LimitSettings, keyof LimitPlace>>({
       name,
       nameEnd: this.nameEnd(key, count),
@@ -200,8 +188,8 @@ export class RuleCompiler {
       rate,
       log: this.log,
     };
-    const rows = algorithms.get(definition.algo);
-    const seconds = rows === undefined ? [] : likelySeconds(definition, optionsOf(rows));
+    const seconds = algorithm === undefined ? [] : likelySeconds(definition, optionsOf(algorithm));
+    const needsName = optionThatNeedsName(given);
     return new LimitReading(kind, needsName, seconds.length === 0 ? NO_SECONDS : seconds, settings);
   }
 
@@ -212,15 +200,14 @@ export class RuleCompiler {
   private storeErrorPolicy(scope: Scope | undefined, location: string): OnStoreError {
     const { options, onStoreError, regions } = this.settings;
     if (scope !== 'world' || !this.hasRedis) return onStoreError;
-    if (regions === undefined)
-      throw new RateLimitConfigError(regionMessages.noRegions(location), { code: 'SLUICE_MISSING_OPTION' });
+    if (regions === undefined) throw configError('SLUICE_MISSING_OPTION', regionMessages.noRegions(location));
     return options.onStoreError ?? 'deny';
   }
 
-  /** The `answer` of a limit, or that of the module. */
   private answerOf(answer: RefusalOption | undefined, location: string): RefusalAnswer['resolve'] {
-    if (answer !== undefined) return this.refusals.bind(answer, location);
-    return this.refusals.bind(this.settings.options.answer, 'RateLimitModule');
+    if (answer !== undefined) return this.refusals.bind(answer, { location, option: 'answer' });
+    const ofModule = this.settings.options.answer;
+    return ofModule && this.refusals.bind(ofModule, { location: 'RateLimitModule', option: 'answer' });
   }
 
   /** The default name of a limit whose rate is a function. It is the same for all rates. */
@@ -248,10 +235,10 @@ function refuseOther(given: unknown, location: string): void {
     !Object.hasOwn(given, 'algo') &&
     typeof (given as { resolve?: unknown }).resolve === 'function'
   ) {
-    throw new RateLimitConfigError(byRequestMessages.instance(location, given), { code: 'SLUICE_INVALID_LIMIT' });
+    throw configError('SLUICE_INVALID_LIMIT', byRequestMessages.instance(location, given));
   }
   if (!isObject || Array.isArray(given) || isPromise(given)) {
-    throw new RateLimitConfigError(messages.notALimit(location, given), { code: 'SLUICE_INVALID_LIMIT' });
+    throw configError('SLUICE_INVALID_LIMIT', messages.notALimit(location, given));
   }
 }
 
@@ -264,8 +251,8 @@ function merged<A extends object, B extends object>(options: A, more: B): A & B 
 function optionThatNeedsName(options: object): string | undefined {
   for (const [option, value] of Object.entries(options)) {
     if (value === undefined) continue;
-    const rows = [algorithms.options, COMMON_ROWS].find((each) => Object.hasOwn(each, option));
-    if (rows !== undefined && ownRow(rows[option]!).needsName === true) return option;
+    const rows = [algorithms.options, commonRows].find((each) => Object.hasOwn(each, option));
+    if (rows !== undefined && ownParts(rows[option]!).needsName === true) return option;
   }
   return undefined;
 }
@@ -288,7 +275,7 @@ function refuseWhatNeedsARoute(
 ): void {
   const { within, perRoute } = options;
   const refuse = (option: string, got: unknown, expected: string) => {
-    throw new RateLimitConfigError(messages.wrongOption(location, option, got, expected));
+    throw wrongOption(location, option, got, expected);
   };
   if (!everywhere) refuse('phase', 'middleware', "guard or authenticated (middleware only in the module's 'limits')");
   if (key.needsRoute) refuse('key', key.given, earlyForms());

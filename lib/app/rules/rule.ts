@@ -9,12 +9,12 @@ import type {
   OnMissingReader,
 } from '../config/common-limit-options.js';
 import { type Measure, type MeasuredCost, measuredUnits } from '../config/measured-cost.js';
-import { RateLimitArgumentError } from '../../engine/errors/errors.js';
+import { argumentError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { planMessages } from '../../engine/errors/messages/rates.js';
 import type { RefusalAnswer } from '../http/refusal-answer.js';
-import type { Identify } from '../key-resolvers/key-scheme.js';
-import type { CompiledLimit, MetBy } from '../../engine/limits/compiled-limit.js';
+import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
+import type { MetBy } from '../../engine/limits/limit-feature.js';
 import { identityWithin, NOBODY, ownIdentity } from '../../engine/limits/hierarchy.js';
 import type { Priority } from '../../engine/limits/arguments.js';
 import { andThen, type Awaitable } from '../../engine/util/awaitable.js';
@@ -135,7 +135,7 @@ export class Rule {
     if (limit === this.effective && keyed === undefined && this.keyed === undefined) return;
     this.effective = limit;
     this.keyed = keyed;
-    for (const listener of this.listeners ?? NO_LISTENERS) listener();
+    this.listeners?.forEach((listener) => listener());
   }
 
   /** Registers a listener that is called when another limit becomes the deciding one. */
@@ -149,11 +149,6 @@ export class Rule {
     return [this, ...this.ancestors].some(({ settings }) => settings.phase === 'authenticated')
       ? 'authenticated'
       : this.settings.phase;
-  }
-
-  /** The response to a rejection by this limit. */
-  get answer(): RefusalAnswer {
-    return this.settings.answer;
   }
 
   /** True if requests can have different costs. */
@@ -194,19 +189,14 @@ export class Rule {
     return andThen(counted, (is) => (is === true ? (measuredUnits(measure, outcome) ?? true) : is));
   }
 
-  /** Finds the key of a request. Fixed rules with equal keys share this function. */
-  get identify(): Identify {
-    return this.settings.key.identify;
-  }
-
   /** The limit for a call from code, which provides the value of the limit's trait. A call that only reads may omit it. */
   limitForCall(identity: string, call: Call, looks = false): CompiledLimit {
     const { trait } = this.settings;
     if (call.anchor !== undefined && trait?.option !== 'anchor') {
-      throw new RateLimitArgumentError(planMessages.notAnchored(this.name), { code: 'SLUICE_UNSUPPORTED_CALL' });
+      throw argumentError('SLUICE_UNSUPPORTED_CALL', planMessages.notAnchored(this.name));
     }
     if (call.share !== undefined && trait?.option !== 'share') {
-      throw new RateLimitArgumentError(messages.noShare(this.name), { code: 'SLUICE_UNSUPPORTED_CALL' });
+      throw argumentError('SLUICE_UNSUPPORTED_CALL', messages.noShare(this.name));
     }
     const limit = this.limitFor(identity);
     const { priority = this.fixedPriority } = call;
@@ -217,15 +207,13 @@ export class Rule {
   /** The limit for callers that use its units under the name of a share, regardless of the start of its windows. */
   limitForShare(identity: string, share: string): CompiledLimit {
     const { trait } = this.settings;
-    if (trait?.option !== 'share')
-      throw new RateLimitArgumentError(messages.noShare(this.name), { code: 'SLUICE_UNSUPPORTED_CALL' });
+    if (trait?.option !== 'share') throw argumentError('SLUICE_UNSUPPORTED_CALL', messages.noShare(this.name));
     const limit = this.limitFor(identity);
     return limit.meet(trait.metBy(share, limit));
   }
 }
 
 const NONE: readonly Rule[] = [];
-const NO_LISTENERS: readonly (() => void)[] = [];
 const WITHOUT_PRIORITY: MetBy = { priority: undefined };
 
 function isOtherFunction(one: unknown, other: unknown): boolean {

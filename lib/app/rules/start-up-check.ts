@@ -1,14 +1,14 @@
 import { Injectable } from '@nestjs/common';
 import { ModulesContainer } from '@nestjs/core';
 import { limitersOf } from '../config/tokens.js';
-import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { configError } from '../../engine/errors/errors.js';
 import { moduleLogger } from '../../engine/errors/logger.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { bindsOwnGuard, GuardCheck } from './guard-check.js';
-import { type DeclaredClass, type DeclaredMethod, HandlerClasses, isRoute } from './handler-classes.js';
+import { type DeclaredClass, HandlerClasses, isRoute } from './handler-classes.js';
 import { LimitRegistry } from './limit-registry.js';
 import { classNameOf, Namespaces } from './namespaces.js';
-import { type RuleSource, rulesOfPhase } from './route-rules.js';
+import { rulesOfPhase } from './route-rules.js';
 import { Rule } from './rule.js';
 import { countsAddresses } from './possible-keys.js';
 import { RouteRulesRegistry } from './route-rules-registry.js';
@@ -43,21 +43,23 @@ export class StartUpCheck {
     }
     this.routes.checkModule();
     const classes = this.classes.declared();
-    const { countsPerRoute } = this.classes;
+    const { countsPerRoute } = this.registry;
     this.namespaces.assign(classes.flatMap((each) => each.declarers(countsPerRoute)));
     for (const each of classes) {
       const { type, lost } = each;
       // This includes controllers without routes, whose limits would otherwise never be read.
       this.routes.sitesOf(type);
       for (const method of lost) {
-        throw new RateLimitConfigError(messages.lostMethod(`@RateLimit on ${classNameOf(type)}.${method}`), {
-          code: 'SLUICE_UNCHECKED_LIMIT',
-        });
+        throw configError(
+          'SLUICE_UNCHECKED_LIMIT',
+          messages.lostMethod(`@RateLimit on ${classNameOf(type)}.${method}`),
+        );
       }
-      for (const { handler } of this.limitedRoutes(each)) {
+      // Routes that can't have limits or skip any get their rules at their first call.
+      for (const { handler } of this.registry.moduleSpecs.length > 0 ? each.routes : each.declaredRoutes) {
         const { declared } = this.routes.of(type, handler);
         this.byAddress ??= declared
-          .flatMap(({ specs }) => specs.map(ruleOf))
+          .flatMap(({ specs }) => specs.map((spec) => (spec instanceof Rule ? spec : spec.example)))
           .find((rule) => rule !== undefined && countsAddresses(rule, true))?.name;
       }
     }
@@ -72,31 +74,29 @@ export class StartUpCheck {
     for (const name of limitersOf(type, inject)) {
       if (this.registry.has(name)) continue;
       const className = (type as Function | null)?.name ?? 'a factory';
-      throw new RateLimitConfigError(this.registry.unknown(`@InjectLimiter in ${className || 'a factory'}`, name), {
-        code: 'SLUICE_UNKNOWN_LIMIT',
-      });
+      throw configError(
+        'SLUICE_UNKNOWN_LIMIT',
+        this.registry.unknown(`@InjectLimiter in ${className || 'a factory'}`, name),
+      );
     }
   }
 
   private refuseUnguarded(classes: readonly DeclaredClass[]): void {
     const unguarded = classes.flatMap((each) => this.unguarded(each));
-    if (unguarded.length > 0)
-      throw new RateLimitConfigError(messages.unguarded(unguarded), { code: 'SLUICE_UNCHECKED_LIMIT' });
+    if (unguarded.length > 0) throw configError('SLUICE_UNCHECKED_LIMIT', messages.unguarded(unguarded));
     const { moduleRules, hasModuleSources } = this.registry;
     if (!hasModuleSources && rulesOfPhase(moduleRules, 'middleware').length === moduleRules.length) return;
     const bound = this.classes
       .known()
       .some((type) => [type, ...this.classes.handlers(type).values()].some(bindsOwnGuard));
-    if (!bound)
-      throw new RateLimitConfigError(messages.unguarded(["the module's 'limits'"]), { code: 'SLUICE_UNCHECKED_LIMIT' });
+    if (!bound) throw configError('SLUICE_UNCHECKED_LIMIT', messages.unguarded(["the module's 'limits'"]));
   }
 
   /** Throws for limits on methods before which Nest calls no guards, although a guard is bound. */
   private refuseUnreached(classes: readonly DeclaredClass[]): void {
     if (this.guards.reachesGateways) return;
     const gateways = classes.filter(({ type }) => isGateway(type)).flatMap((each) => this.unguarded(each));
-    if (gateways.length > 0)
-      throw new RateLimitConfigError(messages.unreachedGateways(gateways), { code: 'SLUICE_UNCHECKED_LIMIT' });
+    if (gateways.length > 0) throw configError('SLUICE_UNCHECKED_LIMIT', messages.unreachedGateways(gateways));
   }
 
   /** The routes of a class that have limits but no `RateLimitGuard`. */
@@ -108,19 +108,9 @@ export class StartUpCheck {
       .map(({ name }) => `${classNameOf(type)}.${name}`);
   }
 
-  /** The fields of GraphQL types with limits. */
   private fields({ type, methods }: DeclaredClass): string[] {
     return methods
       .filter(({ handler, declared }) => declared.specs.length > 0 && resolvesField(type, handler))
       .map(({ name }) => `${classNameOf(type)}.${name}`);
   }
-
-  /** The routes that may have limits or skip some. The rules of all other routes are created at their first call. */
-  private limitedRoutes(each: DeclaredClass): readonly DeclaredMethod[] {
-    return this.registry.moduleSpecs.length > 0 ? each.routes : each.declaredRoutes;
-  }
-}
-
-function ruleOf(spec: Rule | RuleSource): Rule | undefined {
-  return spec instanceof Rule ? spec : spec.example;
 }

@@ -1,3 +1,4 @@
+import { getOrMake } from '../../engine/util/objects.js';
 import type { ClosableResponse } from './connection.js';
 
 /** The state of a Node response that shows how fast its client reads; for HTTP/2, part of it is in the stream. */
@@ -77,7 +78,5 @@ const answers = new WeakMap<ClosableResponse, Answer>();
 
 /** Returns the `Answer` of a response. Calls with the same response share it. */
 export function answerOf(response: ClosableResponse): Answer {
-  let answer = answers.get(response);
-  if (answer === undefined) answers.set(response, (answer = new Answer(response)));
-  return answer;
+  return getOrMake(answers, response, () => new Answer(response));
 }

@@ -10,11 +10,6 @@ export interface FrameworkAdapter {
 /** Reads the `ip` of a request like a framework does, so that the same proxies are trusted. */
 export type ReadAddress = (request: IncomingMessage) => string | undefined;
 
-/** An Express app, and the prototype of its requests. */
-interface ExpressApp {
-  readonly request?: object;
-}
-
 /** The key under which Fastify stores the class of its requests. */
 const FASTIFY_REQUEST = 'fastify.Request';
 /** The key under which it stores the options of its app. */
@@ -22,21 +17,18 @@ const FASTIFY_OPTIONS = 'fastify.options';
 
 /** Reads addresses with the `request.ip` of Express and Fastify; `undefined` for other frameworks. */
 export function frameworkAddress(adapter: FrameworkAdapter | undefined): ReadAddress | undefined {
-  const instance = adapter?.getInstance() as object | undefined;
-  if (instance !== undefined && adapter?.getType() === 'express') {
-    const { request: prototype }: ExpressApp = instance;
-    if (prototype !== undefined && 'ip' in prototype) {
-      const app = { value: instance };
-      return (request) => Reflect.get(prototype, 'ip', Object.create(request, { app })) as string | undefined;
-    }
-  }
-  if (instance !== undefined && adapter?.getType() === 'fastify') {
-    const prototype = requestsOf(instance);
-    if (prototype !== undefined && 'ip' in prototype) {
-      return (request) => Reflect.get(prototype, 'ip', Object.create(prototype, rawOf(request))) as string | undefined;
-    }
-  }
-  return undefined;
+  const type = adapter?.getType();
+  const instance = adapter?.getInstance() as { readonly request?: object } | undefined;
+  if (instance === undefined || (type !== 'express' && type !== 'fastify')) return undefined;
+  const prototype = type === 'express' ? instance.request : requestsOf(instance);
+  if (prototype === undefined || !('ip' in prototype)) return undefined;
+  return (request) => {
+    const own: object =
+      type === 'express'
+        ? Object.create(request, { app: { value: instance } })
+        : Object.create(prototype, { raw: { value: request } });
+    return Reflect.get(prototype, 'ip', own) as string | undefined;
+  };
 }
 
 /** The option `trustProxy` of a Fastify app or of one of its contexts; `undefined` if it is not known. */
@@ -56,10 +48,6 @@ function requestsOf(fastify: object): object | undefined {
 function keptBy(fastify: object, description: string): unknown {
   const key = Object.getOwnPropertySymbols(fastify).find((symbol) => symbol.description === description);
   return key && (fastify as Record<symbol, unknown>)[key];
-}
-
-function rawOf(request: IncomingMessage): PropertyDescriptorMap {
-  return { raw: { value: request } };
 }
 
 /** An address that no proxy has, because it is reserved for documentation. */

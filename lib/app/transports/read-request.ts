@@ -1,5 +1,5 @@
 import type { ExecutionContext } from '@nestjs/common';
-import { RateLimitArgumentError } from '../../engine/errors/errors.js';
+import { argumentError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { isPromise } from '../../engine/util/awaitable.js';
 import { asObject } from '../../engine/util/objects.js';
@@ -37,7 +37,7 @@ export function partsOf(reader: RequestReader, context: ExecutionContext): Reque
   // Each call site has its own check, which is much faster than a shared function that sees objects of all shapes.
   if (typeof parts === 'object' && parts !== null && !('then' in parts)) return parts;
   if (isUsable(parts)) return parts;
-  throw new RateLimitArgumentError(messages.wrongParts(reader.transport, parts), { code: 'SLUICE_INVALID_RESULT' });
+  throw argumentError('SLUICE_INVALID_RESULT', messages.wrongParts(reader.transport, parts));
 }
 
 /** The address of the client, if the transport knows one. */
@@ -52,7 +52,7 @@ export function callOf(reader: RequestReader, context: ExecutionContext): object
   if (reader === httpReader) return call;
   if (typeof call === 'object' && call !== null && !('then' in call)) return call;
   if (isUsable(call)) return call;
-  throw new RateLimitArgumentError(messages.wrongCall(reader.transport, call), { code: 'SLUICE_INVALID_RESULT' });
+  throw argumentError('SLUICE_INVALID_RESULT', messages.wrongCall(reader.transport, call));
 }
 
 /** Returns true if a reader returned an object. A promise is invalid, and its rejection must not terminate the process. */

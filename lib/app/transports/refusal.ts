@@ -20,12 +20,10 @@ export function bodyOf(exception: HttpException): object {
 
 /** The wait as a member of an error, unless it is hidden from clients. */
 export function waitIn(exception: RateLimitExceededException): { readonly retryAfterMs?: number | null } {
-  return exception.hidesWait ? {} : { retryAfterMs: waitOf(exception) };
-}
-
-/** The wait in a form that JSON supports: whole milliseconds, or `null` if the request can never fit. */
-function waitOf({ retryAfterMs }: RateLimitExceededException): number | null {
-  return Number.isFinite(retryAfterMs) ? Math.ceil(retryAfterMs) : null;
+  if (exception.hidesWait) return {};
+  const { retryAfterMs } = exception;
+  // JSON has no infinite numbers.
+  return { retryAfterMs: Number.isFinite(retryAfterMs) ? Math.ceil(retryAfterMs) : null };
 }
 
 /** The JSON-RPC code of a call that exceeds a limit. */
@@ -39,7 +37,6 @@ interface McpMessageContext {
   getRawRequest(): unknown;
 }
 
-/** An error in the form that JSON-RPC sends. */
 class JsonRpcError extends Error {
   override readonly name = 'JsonRpcError';
 

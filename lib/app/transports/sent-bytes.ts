@@ -1,6 +1,5 @@
 import type { ClosableResponse } from './connection.js';
 
-/** The counters of Node's socket. */
 interface NodeSocket {
   /** The number of written bytes, including those that are still queued. */
   readonly bytesWritten?: number;

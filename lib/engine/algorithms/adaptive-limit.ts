@@ -91,7 +91,6 @@ export class AdaptiveLimit implements State {
   private bestRate = 0;
   private window: AdaptiveWindow;
   private probe: AdaptiveProbe | undefined;
-  /** The latency before the probe. */
   private latencyBefore = 0;
   private probesAll = false;
   /** The number of windows for which the baseline is trusted. */

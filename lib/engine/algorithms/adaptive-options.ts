@@ -1,6 +1,4 @@
-import { RateLimitConfigError } from '../errors/errors.js';
-import { messages } from '../errors/messages/general.js';
-import { readOptions, wholeNumber } from '../options/check-options.js';
+import { readOptions, wholeNumber, wrongOption } from '../options/check-options.js';
 import { fraction, number, object, time, whole } from '../options/kinds.js';
 import type { OptionRows } from '../options/option-row.js';
 import type { Duration } from '../options/values.js';
@@ -192,7 +190,7 @@ function readShares(given: AdaptiveShares = {}, location: string): AdaptiveParam
   const { default: usual = 0.9, sheddable = Math.min(0.6, usual) } = given;
   if (sheddable > usual) {
     const expected = `a number > 0 and <= ${usual}, the share of default`;
-    throw new RateLimitConfigError(messages.wrongOption(`${location}.shares`, 'sheddable', sheddable, expected));
+    throw wrongOption(`${location}.shares`, 'sheddable', sheddable, expected);
   }
   return { critical: 1, default: usual, sheddable };
 }

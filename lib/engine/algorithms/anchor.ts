@@ -1,9 +1,8 @@
-import { RateLimitConfigError } from '../errors/errors.js';
-import { messages } from '../errors/messages/general.js';
 import { planMessages } from '../errors/messages/rates.js';
 import { readLater } from '../options/kinds.js';
 import type { OptionRow } from '../options/option-row.js';
 import { readDate, TimeZone } from '../util/time-zone.js';
+import { wrongOption } from '../options/check-options.js';
 
 /**
  * The start of a window, from which all other windows are counted: a `Date`; an ISO 8601 date such as `'2026-01-31'` or
@@ -45,9 +44,7 @@ export function asksForAnchor(options: object): options is Pick<Asking, 'anchor'
 /** Reads a fixed anchor into milliseconds since the epoch. Throws `RateLimitConfigError`. */
 export function fixedAnchor(anchor: unknown, timezone: string, location: string): number {
   const at = readAnchor(anchor, timezone);
-  if (at === undefined) {
-    throw new RateLimitConfigError(messages.wrongOption(location, 'anchor', anchor, planMessages.anchorExpected()));
-  }
+  if (at === undefined) throw wrongOption(location, 'anchor', anchor, planMessages.anchorExpected());
   return at;
 }
 

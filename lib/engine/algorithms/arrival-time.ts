@@ -1,6 +1,7 @@
-import type { Parameters, State } from './algorithm.js';
+import type { Parameters, ScriptValue, State } from './algorithm.js';
 import type { SharingTerms } from './capabilities.js';
-import { inProportion, MAX_OWED, sameScale, type Scale, unitsWithin } from './scale.js';
+import { inProportion, MAX_OWED, sameScale, type Scale, timeFor, unitsWithin } from './scale.js';
+import { nameOfRate } from './share.js';
 
 /**
  * The core of GCRA, the token bucket and the shaping leaky bucket: a theoretical arrival time (TAT) that each unit moves forward
@@ -22,23 +23,6 @@ export interface ArrivalState extends State {
   time: number;
 }
 
-/**
- * Refunds units. Units that were reserved after them keep their times. The part that may have drained since these units could be used isn't
- * refunded: it is everything that drains from then until no more than the quota is owed.
- */
-export function giveArrival(
-  parameters: ArrivalParameters,
-  state: ArrivalState,
-  units: number,
-  ticket = -1,
-  chargedAt = -1,
-): void {
-  const { unit, speed, tick, step } = parameters.scale;
-  const usable = Math.max(ticket, Math.floor(chargedAt / tick));
-  const gone = usable < 0 ? 0 : Math.max(0, arrivalDebtClearedAt(parameters, state) - usable);
-  state.debt = Math.max(0, state.debt - Math.max(0, units * unit - wholeSteps(gone, step) * speed));
-}
-
 export function arrivalWithQuota(parameters: ArrivalParameters, quota: number): ArrivalParameters {
   return { ...parameters, quota, capacity: quota * parameters.scale.unit };
 }
@@ -48,21 +32,8 @@ export function arrivalDebtClearedAt({ capacity }: ArrivalParameters, state: Arr
   return flowed(state, state.debt - capacity);
 }
 
-export function arrivalCanOwe({ scale }: ArrivalParameters, { debt }: ArrivalState, cost: number): boolean {
-  return debt + cost * scale.unit <= MAX_OWED;
-}
-
 export function arrivalFits({ scale, capacity }: ArrivalParameters, { debt }: ArrivalState, cost: number): boolean {
   return debt + cost * scale.unit <= capacity;
-}
-
-export function takeArrival({ scale }: ArrivalParameters, state: ArrivalState, cost: number): void {
-  state.debt += cost * scale.unit;
-}
-
-/** Scales a debt from one quota to another. */
-export function scaleArrival(_: ArrivalParameters, state: ArrivalState, to: number, from: number): void {
-  state.debt = Math.min(inProportion(state.debt, to, from), MAX_OWED);
 }
 
 /** Opens a state by writing it over `state`. */
@@ -125,58 +96,77 @@ function wholeSteps(ticks: number, step: number): number {
   return step > 1 ? Math.ceil(ticks / step) * step : ticks;
 }
 
-/** Microseconds until `weight` has drained. */
-export function untilFlowed(state: ArrivalState, weight: number): number {
-  return flowed(state, weight) * state.scale.tick - state.now;
-}
-
-/** The quota or, if fewer, the units that drain evenly in an interval. */
-export function sharingOfArrival({ scale, capacity, quota }: ArrivalParameters): SharingTerms {
-  const { unit, speed, tick, interval } = scale;
-  const rate = (interval * speed) / unit;
-  if (quota < rate) return { units: rate, span: interval * tick };
-  return { units: quota, span: Math.ceil(capacity / speed) * tick };
-}
-
 export function arrivalRemaining({ scale, capacity }: ArrivalParameters, { debt }: ArrivalState): number {
   return Math.floor((capacity - debt) / scale.unit);
-}
-
-export function arrivalRetryAfter({ scale, capacity }: ArrivalParameters, state: ArrivalState, cost: number): number {
-  return untilFlowed(state, state.debt + (cost * scale.unit - capacity));
 }
 
 export function arrivalResetAfter(state: ArrivalState): number {
   return state.debt > 0 ? untilFlowed(state, state.debt) : 0;
 }
 
-/** If units may be used up to `ttl` after they were charged, their number is reduced by the units that drain in that time. */
-export const prefetchOfArrival = {
-  parameters: (parameters: ArrivalParameters, ttl: number): ArrivalParameters | undefined => {
-    const quota = parameters.quota - unitsWithin(parameters.scale, ttl);
-    return quota < 1 || parameters.scale.step > 1 ? undefined : arrivalWithQuota(parameters, quota);
-  },
-  endsWithWindow: false,
-};
+/** Microseconds until `weight` has drained. */
+function untilFlowed(state: ArrivalState, weight: number): number {
+  return flowed(state, weight) * state.scale.tick - state.now;
+}
 
-/** The common part of gcra and the token bucket, regardless of the rest of their states. */
+/** The common part of gcra and both buckets, regardless of the rest of their states. */
 export const counting = {
+  defaultName: nameOfRate,
+  window: ({ scale }: ArrivalParameters): number => scale.interval * scale.tick,
+  pace: ({ scale, quota }: ArrivalParameters): number => timeFor(scale, quota),
+  scriptParameters: ({ scale }: ArrivalParameters): ScriptValue[] => [
+    scale.unit,
+    scale.speed,
+    scale.tick,
+    scale.interval,
+  ],
   fits: arrivalFits,
-  take: takeArrival,
-  give: giveArrival,
+  take({ scale }: ArrivalParameters, state: ArrivalState, cost: number): void {
+    state.debt += cost * scale.unit;
+  },
+  /**
+   * Units that were reserved after the refunded ones keep their times. The part that may have drained since these units could be used isn't
+   * refunded: it is everything that drains from then until no more than the quota is owed.
+   */
+  give(parameters: ArrivalParameters, state: ArrivalState, units: number, ticket = -1, chargedAt = -1): void {
+    const { unit, speed, tick, step } = parameters.scale;
+    const usable = Math.max(ticket, Math.floor(chargedAt / tick));
+    const gone = usable < 0 ? 0 : Math.max(0, arrivalDebtClearedAt(parameters, state) - usable);
+    state.debt = Math.max(0, state.debt - Math.max(0, units * unit - wholeSteps(gone, step) * speed));
+  },
   save: <S extends ArrivalState>(_: ArrivalParameters, state: S): S => state,
   withQuota: arrivalWithQuota,
-  scaleUsed: scaleArrival,
+  scaleUsed(_: ArrivalParameters, state: ArrivalState, to: number, from: number): void {
+    state.debt = Math.min(inProportion(state.debt, to, from), MAX_OWED);
+  },
   remaining: arrivalRemaining,
-  retryAfter: arrivalRetryAfter,
+  retryAfter: ({ scale, capacity }: ArrivalParameters, state: ArrivalState, cost: number): number =>
+    untilFlowed(state, state.debt + (cost * scale.unit - capacity)),
   resetAfter: (_: ArrivalParameters, state: ArrivalState): number => arrivalResetAfter(state),
-  prefetch: prefetchOfArrival,
+  prefetch: {
+    /** Units may be used up to `ttl` after they were charged, so their number is reduced by the units that drain in that time. */
+    parameters(parameters: ArrivalParameters, ttl: number): ArrivalParameters | undefined {
+      const quota = parameters.quota - unitsWithin(parameters.scale, ttl);
+      return quota < 1 || parameters.scale.step > 1 ? undefined : arrivalWithQuota(parameters, quota);
+    },
+    endsWithWindow: false,
+  },
+  sharing: {
+    /** The quota or, if fewer, the units that drain evenly in an interval. */
+    terms({ scale, capacity, quota }: ArrivalParameters): SharingTerms {
+      const { unit, speed, tick, interval } = scale;
+      const rate = (interval * speed) / unit;
+      if (quota < rate) return { units: rate, span: interval * tick };
+      return { units: quota, span: Math.ceil(capacity / speed) * tick };
+    },
+  },
 };
 
-/** The common part of their reservations. */
+/** The common part of the reservations of gcra and the token bucket. */
 export const reserving = {
   debtClearedAt: arrivalDebtClearedAt,
-  canOwe: arrivalCanOwe,
+  canOwe: ({ scale }: ArrivalParameters, { debt }: ArrivalState, cost: number): boolean =>
+    debt + cost * scale.unit <= MAX_OWED,
   spacing: ({ scale }: ArrivalParameters): number => (scale.unit / scale.speed) * scale.tick,
   step: ({ scale }: ArrivalParameters): number => scale.step * scale.tick,
 };

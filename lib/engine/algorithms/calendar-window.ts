@@ -1,8 +1,7 @@
-import { RateLimitConfigError } from '../errors/errors.js';
-import { messages } from '../errors/messages/general.js';
+import { configError } from '../errors/errors.js';
 import { planMessages } from '../errors/messages/rates.js';
 import type { Algorithm, WindowCount } from './algorithm.js';
-import { readOptions, type ReadOptions } from '../options/check-options.js';
+import { readOptions, type ReadOptions, wrongOption } from '../options/check-options.js';
 import { time, words } from '../options/kinds.js';
 import type { OptionRows } from '../options/option-row.js';
 import type { Duration } from '../options/values.js';
@@ -191,13 +190,11 @@ export function calendarOf(
   const { period, timezone: zone, anchor, retain = 0 } = options;
   if (retain / SHORTEST[period] > MAX_RETAINED) {
     const expected = `at most ${MAX_RETAINED} windows of a ${period}`;
-    throw new RateLimitConfigError(messages.wrongOption(location, 'retain', given.retain, expected));
+    throw wrongOption(location, 'retain', given.retain, expected);
   }
   if (anchor === undefined) return { retain, calendar: new Calendar(period, zone), follows: false };
   if (!isAnchored(period))
-    throw new RateLimitConfigError(planMessages.anchorPeriod(location, period, ANCHORED_PERIODS), {
-      code: 'SLUICE_UNSUPPORTED_OPTION',
-    });
+    throw configError('SLUICE_UNSUPPORTED_OPTION', planMessages.anchorPeriod(location, period, ANCHORED_PERIODS));
   if (asksForAnchor(options)) return { retain, calendar: new Calendar(period, zone), follows: true };
   const at = fixedAnchor(anchor, zone, location);
   return { retain, calendar: new AnchoredCalendar(period, zone, at), follows: false };

@@ -38,20 +38,18 @@ export const timezone: OptionKind<string> = {
   schema: { type: 'string', minLength: 1 },
 };
 
-/** Finds the windows of one period in one time zone. For successive times, each window is computed once. */
-export class Calendar implements CalendarWindows {
-  private readonly zone: TimeZone;
+/** The windows of one period in one time zone. For successive times, each window is computed once. */
+abstract class ZonedWindows<P extends Period> implements CalendarWindows {
+  readonly name: string;
+  protected readonly zone: TimeZone;
   private last: CalendarWindow = { start: 0, end: 0 };
 
   constructor(
-    private readonly period: Period,
-    private readonly timezone: string,
+    protected readonly period: P,
+    timezone: string,
   ) {
+    this.name = `${period} ${timezone}`;
     this.zone = zoneNamed(timezone);
-  }
-
-  get name(): string {
-    return `${this.period} ${this.timezone}`;
   }
 
   windowAt(now: number): CalendarWindow {
@@ -59,7 +57,12 @@ export class Calendar implements CalendarWindows {
     return this.last;
   }
 
-  private compute(millis: number): CalendarWindow {
+  protected abstract compute(millis: number): CalendarWindow;
+}
+
+/** The calendar's own windows. */
+export class Calendar extends ZonedWindows<Period> {
+  protected compute(millis: number): CalendarWindow {
     const { zone, period } = this;
     const local = zone.localTime(millis);
     const length = WITHIN_A_DAY[period];
@@ -114,31 +117,17 @@ const MONTHS: Partial<Record<AnchoredPeriod, number>> = { month: 1, quarter: 3, 
  * anchor's day of the month, or on the last day of a shorter month. If the clocks skip the local time, it is moved later by the gap; if it
  * occurs twice, the first one counts.
  */
-export class AnchoredCalendar implements CalendarWindows {
-  readonly name: string;
-  private readonly zone: TimeZone;
+export class AnchoredCalendar extends ZonedWindows<AnchoredPeriod> {
   /** The local time of the anchor. */
   private readonly wall: LocalTime;
-  private last: CalendarWindow = { start: 0, end: 0 };
 
-  constructor(
-    private readonly period: AnchoredPeriod,
-    timezone: string,
-    /** In milliseconds since the epoch. */
-    anchor: number,
-  ) {
-    // Held units may be settled with any anchor.
-    this.name = `${period} ${timezone}`;
-    this.zone = zoneNamed(timezone);
+  /** `anchor`: milliseconds since the epoch. It isn't part of the name, since held units may be settled with any anchor. */
+  constructor(period: AnchoredPeriod, timezone: string, anchor: number) {
+    super(period, timezone);
     this.wall = this.zone.localTime(anchor);
   }
 
-  windowAt(now: number): CalendarWindow {
-    if (now < this.last.start || now >= this.last.end) this.last = this.compute(Math.floor(now / 1000));
-    return this.last;
-  }
-
-  private compute(millis: number): CalendarWindow {
+  protected compute(millis: number): CalendarWindow {
     let number = this.numberNear(millis);
     while (this.startOf(number) > millis) number--;
     while (this.startOf(number + 1) <= millis) number++;

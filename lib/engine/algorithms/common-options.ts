@@ -19,7 +19,6 @@ export const burstOptions = {
   burst: { kind: whole(), text: 'The maximum burst: units that may be used at once.', usual: 'the rate' },
 } as const satisfies OptionRows;
 
-/** The possible effects on held units when their hold lapses. */
 const LAPSES = ['charge', 'release'] as const;
 
 /**

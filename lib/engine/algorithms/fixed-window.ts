@@ -1,8 +1,8 @@
 import { readOptions } from '../options/check-options.js';
-import { type Duration, showDuration } from '../options/values.js';
+import type { Duration } from '../options/values.js';
 import type { Algorithm, Parameters } from './algorithm.js';
 import { holdOptions, type HoldOptions, rateOptions } from './common-options.js';
-import { shareOfRate } from './share.js';
+import { ofInterval } from './share.js';
 import { holdsOfWindow, prefetchOfWindow, windowCount, type WindowState } from './window-state.js';
 
 /**
@@ -43,9 +43,7 @@ export const fixedWindow: Algorithm<FixedWindowOptions, FixedWindowParameters, F
     const { rate, interval } = readOptions(location, given, options);
     return { quota: rate, interval };
   },
-  defaultName: ({ algo, rate, interval }) => `${algo}:${rate}/${showDuration(interval)}`,
-  share: shareOfRate,
-  window: ({ interval }) => interval,
+  ...ofInterval,
   scriptParameters: ({ interval }) => [interval],
 
   open(parameters, stored, now) {

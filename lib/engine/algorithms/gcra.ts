@@ -1,16 +1,9 @@
 import { readOptions } from '../options/check-options.js';
-import { type Duration, showDuration } from '../options/values.js';
+import type { Duration } from '../options/values.js';
 import type { Algorithm } from './algorithm.js';
-import {
-  type ArrivalParameters,
-  type ArrivalState,
-  counting,
-  openArrival,
-  reserving,
-  sharingOfArrival,
-} from './arrival-time.js';
+import { type ArrivalParameters, type ArrivalState, counting, openArrival, reserving } from './arrival-time.js';
 import { burstOptions } from './common-options.js';
-import { ticketAfter, scaleOf, ticksFor, timeFor, unitsUntil } from './scale.js';
+import { ticketAfter, scaleOf, ticksFor, unitsUntil } from './scale.js';
 import { shareOfBurst } from './share.js';
 import type { WarmingLimitOptions } from './warm-up/ramp.js';
 
@@ -42,11 +35,7 @@ export const gcra: Algorithm<GcraOptions, ArrivalParameters, ArrivalState> = {
     const scale = scaleOf(rate, interval, quota, location);
     return { quota, scale, capacity: quota * scale.unit };
   },
-  defaultName: ({ algo, rate, interval }) => `${algo}:${rate}/${showDuration(interval)}`,
   share: shareOfBurst,
-  window: ({ scale }) => scale.interval * scale.tick,
-  pace: ({ scale, quota }) => timeFor(scale, quota),
-  scriptParameters: ({ scale }) => [scale.unit, scale.speed, scale.tick, scale.interval],
 
   ...counting,
   warming: { code: 'gw' },
@@ -56,7 +45,6 @@ export const gcra: Algorithm<GcraOptions, ArrivalParameters, ArrivalState> = {
     return state;
   },
   reopen: openArrival,
-  sharing: { terms: sharingOfArrival },
   reservation: {
     ...reserving,
     ticketUnder: (before, { scale, quota }, ticket, now) =>

@@ -29,10 +29,8 @@ const list = [
   adaptive,
 ] as const;
 
-/** The variants that replace algorithms if an option is set. */
 const variants: readonly Variant[] = [warmUp, plan];
 
-/** The options of each algorithm. */
 type OwnOptions = Parameters<(typeof list)[number]['compile']>[0];
 
 /** The name of an algorithm. */

@@ -1,19 +1,10 @@
 import { readOptions } from '../options/check-options.js';
 import { whole } from '../options/kinds.js';
-import { type Duration, showDuration } from '../options/values.js';
+import type { Duration } from '../options/values.js';
 import type { Algorithm } from './algorithm.js';
-import {
-  type ArrivalParameters,
-  type ArrivalState,
-  arrivalRemaining,
-  arrivalResetAfter,
-  arrivalRetryAfter,
-  arrivalWithQuota,
-  openArrival,
-  scaleArrival,
-} from './arrival-time.js';
+import { type ArrivalParameters, type ArrivalState, counting, openArrival, reserving } from './arrival-time.js';
 import { rateOptions } from './common-options.js';
-import { ticketAfter, scaleOf, ticksFor, timeFor, unitsUntil } from './scale.js';
+import { ticketAfter, scaleOf, ticksFor, unitsUntil } from './scale.js';
 import { shareOfRate, wholeShare } from './share.js';
 
 /**
@@ -74,6 +65,9 @@ const options = {
   },
 } as const;
 
+// Units that leave a queue one after another are neither prefetched nor shared.
+const { prefetch: _, sharing: _sharing, ...counted } = counting;
+
 export const leakyBucket: Algorithm<LeakyBucketOptions, ArrivalParameters, LeakyBucketState> = {
   name: 'leaky-bucket',
   code: 'ld',
@@ -84,15 +78,12 @@ export const leakyBucket: Algorithm<LeakyBucketOptions, ArrivalParameters, Leaky
     const scale = scaleOf(rate, interval, queue + 1, location);
     return { quota: queue + 1, scale, capacity: (queue + 1) * scale.unit };
   },
-  defaultName: ({ algo, rate, interval }) => `${algo}:${rate}/${showDuration(interval)}`,
   share: (options, part) => ({
     ...shareOfRate(options, part),
     queue: wholeShare(options.queue ?? options.rate, part),
   }),
-  window: ({ scale }) => scale.interval * scale.tick,
-  pace: ({ scale, quota }) => timeFor(scale, quota),
-  scriptParameters: ({ scale }) => [scale.unit, scale.speed, scale.tick, scale.interval],
 
+  ...counted,
   open(parameters, stored, now) {
     const { scale } = parameters;
     const rest = { free: NONE_FREE, penalty: 0, cut: undefined };
@@ -102,14 +93,14 @@ export const leakyBucket: Algorithm<LeakyBucketOptions, ArrivalParameters, Leaky
   },
   reopen,
   fits: (parameters, state, cost) =>
-    fitsAtEnd(parameters, state, cost) || freeFor(state, cost + (parameters.kept ?? 0)) !== undefined,
+    counted.fits(parameters, state, cost) || freeFor(state, cost + (parameters.kept ?? 0)) !== undefined,
   take(parameters, state, cost) {
     const slots = freeFor(state, cost);
     if (slots !== undefined) {
       // Takes the earliest of them.
       const units = slots.units - cost;
       state.free = state.free.flatMap((each) => (each !== slots ? [each] : units > 0 ? [{ ...each, units }] : []));
-    } else if (fitsAtEnd(parameters, state, cost)) {
+    } else if (counted.fits(parameters, state, cost)) {
       state.debt += cost * parameters.scale.unit;
     } else {
       // A penalty that does not fit takes free slots first.
@@ -136,18 +127,13 @@ export const leakyBucket: Algorithm<LeakyBucketOptions, ArrivalParameters, Leaky
       free(parameters, state, units, ticket);
     }
   },
-  save: (_, state) => state,
   bytes: ({ free }) => 100 + 70 * free.length,
-  withQuota: arrivalWithQuota,
-  scaleUsed: scaleArrival,
 
   remaining: (parameters, state) =>
     state.free.reduce(
       (most, { units }) => Math.max(most, Math.min(units - (parameters.kept ?? 0), parameters.quota)),
-      arrivalRemaining(parameters, state),
+      counted.remaining(parameters, state),
     ),
-  retryAfter: arrivalRetryAfter,
-  resetAfter: (_, state) => arrivalResetAfter(state),
   queue: {
     delay: (_, state, cost) => {
       const { scale, now, time } = state;
@@ -157,7 +143,7 @@ export const leakyBucket: Algorithm<LeakyBucketOptions, ArrivalParameters, Leaky
     ticketUnder: (before, { scale }, ticket, now) =>
       ticketAfter(scale, now, ticksFor(scale, unitsUntil(before.scale, ticket, now))),
     ticketBefore: ({ scale }, ticket, units) => ticket - Math.floor((units * scale.unit) / scale.speed),
-    spacing: ({ scale }) => (scale.unit / scale.speed) * scale.tick,
+    spacing: reserving.spacing,
   },
 };
 
@@ -175,10 +161,6 @@ function reopen(
   state.cut = stored.cut;
   if (state.debt > parameters.capacity) state.penalty = stored.penalty;
   else if (stored.free.length > 0) state.free = stored.free.flatMap((slots) => stillToCome(state, slots));
-}
-
-function fitsAtEnd({ scale, capacity }: ArrivalParameters, { debt }: ArrivalState, cost: number): boolean {
-  return debt + cost * scale.unit <= capacity;
 }
 
 /** The earliest range with enough free slots. */

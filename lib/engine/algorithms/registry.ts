@@ -1,24 +1,6 @@
 import type { OptionRow, OptionRows } from '../options/option-row.js';
 import type { Algorithm, Variant } from './algorithm.js';
 
-type Options = Readonly<Record<string, unknown>>;
-
-/** The capabilities that only some algorithms have. */
-export type Capability =
-  | 'reservation'
-  | 'queue'
-  | 'leases'
-  | 'holds'
-  | 'prefetch'
-  | 'adapting'
-  | 'history'
-  | 'sharing'
-  | 'borrowing'
-  | 'warming'
-  | 'planning'
-  | 'varying';
-
-/** The optional parts of an algorithm. */
 type OptionalParts = {
   [Part in keyof Algorithm as object extends Pick<Algorithm, Part> ? Part : never]-?: undefined;
 };
@@ -87,12 +69,14 @@ export class AlgorithmRegistry {
   for(options: { readonly algo: unknown }): Algorithm | undefined {
     const algorithm = this.get(options.algo);
     if (algorithm?.variants === undefined) return algorithm;
-    const given = Object.entries(algorithm.variants).find(([option]) => (options as Options)[option] !== undefined);
+    const given = Object.entries(algorithm.variants).find(
+      ([option]) => (options as Readonly<Record<string, unknown>>)[option] !== undefined,
+    );
     return given === undefined ? algorithm : given[1];
   }
 
   /** The names of the algorithms that have one of these capabilities. */
-  withAny(...capabilities: readonly Capability[]): string[] {
+  withAny(...capabilities: readonly (keyof OptionalParts)[]): string[] {
     return this.namesOf((algorithm) => capabilities.some((capability) => algorithm[capability] !== undefined));
   }
 

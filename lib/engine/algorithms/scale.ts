@@ -1,4 +1,4 @@
-import { RateLimitConfigError } from '../errors/errors.js';
+import { configError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
 
 /**
@@ -38,7 +38,7 @@ export function scaleOf(rate: number, interval: number, units: number, location:
     if (units * unit > MAX_WEIGHT) continue;
     return { unit, speed: rate / divisor, tick, interval: ticks, step: atOnce ? ticks : 1 };
   }
-  throw new RateLimitConfigError(messages.tooFine(location, rate, interval, units), { code: 'SLUICE_INEXACT_RATE' });
+  throw configError('SLUICE_INEXACT_RATE', messages.tooFine(location, rate, interval, units));
 }
 
 /** The maximum number of units that drain in `micros`. */

@@ -1,5 +1,5 @@
 import { duration } from '../options/check-options.js';
-import { type Duration, MAX_INTERVAL_MS } from '../options/values.js';
+import { type Duration, MAX_INTERVAL_MS, showDuration } from '../options/values.js';
 import type { Algorithm, Parameters } from './algorithm.js';
 
 /** A part of a number of units, rounded down without floating-point error: 0.29 of 100 is 29. */
@@ -22,6 +22,18 @@ export function shareOfRate<O extends { rate: number; interval: Duration }>(opti
   const longer = (micros / 1000) * Math.max(1, rate / (options.rate * part));
   return { ...options, rate, interval: Math.min(MAX_INTERVAL_MS, longer) };
 }
+
+/** The default name of a limit with a rate, such as `gcra:20/1s`. */
+export function nameOfRate({ algo, rate, interval }: { algo: string; rate: number; interval: Duration }): string {
+  return `${algo}:${rate}/${showDuration(interval)}`;
+}
+
+/** The common part of algorithms with a window of an interval. */
+export const ofInterval = {
+  defaultName: nameOfRate,
+  share: shareOfRate,
+  window: ({ interval }: { readonly interval: number }): number => interval,
+};
 
 /** A part of a rate, and of the units that it allows at once. */
 export function shareOfBurst<O extends { rate: number; interval: Duration; burst?: number | undefined }>(

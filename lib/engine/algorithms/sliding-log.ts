@@ -1,9 +1,9 @@
 import { readOptions } from '../options/check-options.js';
 import { whole } from '../options/kinds.js';
-import { type Duration, showDuration } from '../options/values.js';
+import type { Duration } from '../options/values.js';
 import type { Algorithm, Parameters, State } from './algorithm.js';
 import { holdOptions, type HoldOptions, rateOptions } from './common-options.js';
-import { shareOfRate } from './share.js';
+import { ofInterval } from './share.js';
 
 /**
  * A sliding log: a request of cost c is allowed if the units allowed in (t - interval, t] + c <= rate, exactly. Each request is stored for
@@ -69,9 +69,7 @@ export const slidingLog: Algorithm<SlidingLogOptions, SlidingLogParameters, Slid
     const { rate, interval } = readOptions(location, given, options);
     return { quota: rate, interval };
   },
-  defaultName: ({ algo, rate, interval }) => `${algo}:${rate}/${showDuration(interval)}`,
-  share: shareOfRate,
-  window: ({ interval }) => interval,
+  ...ofInterval,
   scriptParameters: ({ interval }) => [interval],
   work: () => 4,
   prefetch: {

@@ -1,9 +1,9 @@
 import { readOptions } from '../options/check-options.js';
 import { whole } from '../options/kinds.js';
-import { type Duration, showDuration } from '../options/values.js';
+import type { Duration } from '../options/values.js';
 import type { Algorithm, Parameters, State, WindowCount } from './algorithm.js';
 import { holdOptions, type HoldOptions, rateOptions } from './common-options.js';
-import { shareOfRate } from './share.js';
+import { ofInterval } from './share.js';
 
 /**
  * A sliding window of slices: a request of cost c is allowed if the sum of the slices that overlap (t - interval, t] + c <= rate.
@@ -49,7 +49,6 @@ export interface SlidingWindowState extends State, Slices {
   kept: Slices | undefined;
 }
 
-/** The maximum number of slices of a window. */
 const MOST_SLICES = 1000;
 
 const options = {
@@ -69,9 +68,7 @@ export const slidingWindow: Algorithm<SlidingWindowOptions, SlidingWindowParamet
     const { rate, interval, slices } = readOptions(location, given, options);
     return windowOf(rate, interval, slices);
   },
-  defaultName: ({ algo, rate, interval }) => `${algo}:${rate}/${showDuration(interval)}`,
-  share: shareOfRate,
-  window: ({ interval }) => interval,
+  ...ofInterval,
   // The oldest slice counts fully until all of it has left the interval.
   pace: ({ interval, length }) => interval + length,
   scriptParameters: ({ interval, slices, length }) => [interval, slices, length],

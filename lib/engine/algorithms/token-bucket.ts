@@ -1,17 +1,10 @@
 import { readOptions } from '../options/check-options.js';
 import { words } from '../options/kinds.js';
-import { type Duration, showDuration } from '../options/values.js';
+import type { Duration } from '../options/values.js';
 import type { Algorithm } from './algorithm.js';
-import {
-  type ArrivalParameters,
-  type ArrivalState,
-  counting,
-  openArrival,
-  reserving,
-  sharingOfArrival,
-} from './arrival-time.js';
+import { type ArrivalParameters, type ArrivalState, counting, openArrival, reserving } from './arrival-time.js';
 import { burstOptions } from './common-options.js';
-import { ticketAfter, scaleOf, ticksFor, timeFor, unitsUntil } from './scale.js';
+import { ticketAfter, scaleOf, ticksFor, unitsUntil } from './scale.js';
 import { shareOfBurst } from './share.js';
 import type { WarmingBucketOptions } from './warm-up/ramp.js';
 
@@ -64,13 +57,10 @@ export const tokenBucket: Algorithm<TokenBucketOptions, ArrivalParameters, Token
     const scale = scaleOf(rate, interval, quota, location, refill === 'intervally');
     return { quota, scale, capacity: quota * scale.unit };
   },
-  defaultName: ({ algo, rate, interval }) => `${algo}:${rate}/${showDuration(interval)}`,
   share: shareOfBurst,
-  window: ({ scale }) => scale.interval * scale.tick,
-  pace: ({ scale, quota }) => timeFor(scale, quota),
-  scriptParameters: ({ scale }) => [scale.unit, scale.speed, scale.tick, scale.interval, scale.step],
 
   ...counting,
+  scriptParameters: ({ scale }) => [scale.unit, scale.speed, scale.tick, scale.interval, scale.step],
   warming: { code: 'tw' },
   open(parameters, stored, now) {
     const { scale, quota } = parameters;
@@ -79,7 +69,6 @@ export const tokenBucket: Algorithm<TokenBucketOptions, ArrivalParameters, Token
     return state;
   },
   reopen,
-  sharing: { terms: sharingOfArrival },
   reservation: {
     ...reserving,
     ticketUnder: (before, { scale, quota }, ticket, now, share) => {

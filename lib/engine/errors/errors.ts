@@ -82,6 +82,11 @@ export class RateLimitConfigError extends Error {
   }
 }
 
+/** An error in an option with a more specific code. */
+export function configError(code: RateLimitErrorCode, message: string): RateLimitConfigError {
+  return new RateLimitConfigError(message, { code });
+}
+
 /** A call's argument is invalid (a cost or a key). Thrown before anything is sent to the store. */
 export class RateLimitArgumentError extends TypeError {
   /** `'RateLimitArgumentError'`. */
@@ -94,6 +99,11 @@ export class RateLimitArgumentError extends TypeError {
     super(message, options);
     this.code = options?.code ?? 'SLUICE_INVALID_ARGUMENT';
   }
+}
+
+/** An error in an argument with a more specific code. */
+export function argumentError(code: RateLimitErrorCode, message: string): RateLimitArgumentError {
+  return new RateLimitArgumentError(message, { code });
 }
 
 /** The store did not respond: it is down or slow, or it rejected the call. `cause` is the first error. */

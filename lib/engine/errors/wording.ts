@@ -1,6 +1,5 @@
 import { inspect } from 'node:util';
 
-/** The maximum number of names in a message. */
 const MOST_NAMES = 12;
 
 /** Formats a value for a message: short, on one line. */
@@ -18,6 +17,12 @@ export function counted(count: number, thing: string): string {
 export function listOf(words: readonly string[], conjunction: 'and' | 'or'): string {
   const last = words.at(-1) ?? '';
   return words.length > 1 ? `${words.slice(0, -1).join(', ')} ${conjunction} ${last}` : last;
+}
+
+/** Names in quotes as a list: `'a', 'b' or 'c'`; without a conjunction `'a', 'b', 'c'`. */
+export function quoted(names: readonly string[], conjunction?: 'and' | 'or'): string {
+  const words = names.map((name) => `'${name}'`);
+  return conjunction === undefined ? words.join(', ') : listOf(words, conjunction);
 }
 
 /** The message for an invalid value: `limits[0].interval: expected a duration such as '10s', received '10x'`. */

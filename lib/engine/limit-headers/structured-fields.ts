@@ -22,22 +22,19 @@ const TOKEN = /[A-Za-z*][\w!#$%&'*+.^`|~:/-]*/y;
 /** Byte sequences, booleans, dates and display strings. */
 const OTHER = /:[\w+/=-]*:|\?[01]|@-?\d{1,15}(?![\d.])|%"(?:[ !#$&-~]|%[\da-f]{2})*"/y;
 
-class Malformed extends Error {}
-
 /** Reads structured fields from the left to the right. Its methods throw if the text is malformed. */
 class Reader {
   private at = 0;
 
   constructor(private readonly text: string) {}
 
-  /** Reads all members, up to the end. */
   members<T>(member: () => T): T[] {
     const members: T[] = [];
     this.take(SPACES);
     do members.push(member());
     while (this.take(COMMA) !== undefined);
     this.take(SPACES_AND_TABS);
-    if (this.at < this.text.length) throw new Malformed();
+    if (this.at < this.text.length) throw new SyntaxError();
     return members;
   }
 
@@ -47,13 +44,12 @@ class Reader {
     for (this.take(SPACES); !this.skip(')');) {
       this.value();
       this.parameters();
-      if (this.take(SPACES) === '' && this.text[this.at] !== ')') throw new Malformed();
+      if (this.take(SPACES) === '' && this.text[this.at] !== ')') throw new SyntaxError();
     }
     this.parameters();
     return undefined;
   }
 
-  /** Reads a member of a dictionary. */
   entry(): readonly [key: string, value: Value] {
     const key = this.key();
     if (this.skip('=')) return [key, this.item()?.value];
@@ -72,7 +68,7 @@ class Reader {
 
   private key(): string {
     const key = this.take(KEY);
-    if (key === undefined) throw new Malformed();
+    if (key === undefined) throw new SyntaxError();
     return key;
   }
 
@@ -83,7 +79,7 @@ class Reader {
     if (text !== undefined) return text.slice(1, -1).replaceAll(/\\(.)/g, '$1');
     const token = this.take(TOKEN);
     if (token !== undefined) return { token };
-    if (this.take(OTHER) === undefined) throw new Malformed();
+    if (this.take(OTHER) === undefined) throw new SyntaxError();
     return undefined;
   }
 

@@ -1,5 +1,5 @@
 import { type Duration, milliseconds } from '../options/values.js';
-import { RateLimitArgumentError } from '../errors/errors.js';
+import { argumentError, RateLimitArgumentError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
 import { priorityMessages } from '../errors/messages/calls.js';
 
@@ -10,30 +10,28 @@ export function isCost(value: unknown): value is number {
 
 /** Throws unless a cost is a whole number of units. */
 export function assertCost(cost: unknown): asserts cost is number {
-  if (!isCost(cost)) throw new RateLimitArgumentError(messages.wrongCost(cost), { code: 'SLUICE_INVALID_COST' });
+  if (!isCost(cost)) throw argumentError('SLUICE_INVALID_COST', messages.wrongCost(cost));
 }
 
 /** Throws for an empty key, and for one that isn't a string. */
 export function assertKey(key: unknown): asserts key is string {
-  if (typeof key !== 'string' || key === '')
-    throw new RateLimitArgumentError(messages.wrongKey(key), { code: 'SLUICE_INVALID_KEY' });
+  if (typeof key !== 'string' || key === '') throw argumentError('SLUICE_INVALID_KEY', messages.wrongKey(key));
 }
 
 /** Throws for an invalid number of units. */
 export function assertUnits(units: unknown): asserts units is number {
-  if (!isWhole(units)) throw new RateLimitArgumentError(messages.wrongUnits(units), { code: 'SLUICE_INVALID_COST' });
+  if (!isWhole(units)) throw argumentError('SLUICE_INVALID_COST', messages.wrongUnits(units));
 }
 
 /** Throws unless an actual cost is a whole number of units; 0 is allowed. */
 export function assertActual(units: unknown): asserts units is number {
-  if (!isCost(units)) throw new RateLimitArgumentError(messages.wrongActual(units), { code: 'SLUICE_INVALID_COST' });
+  if (!isCost(units)) throw argumentError('SLUICE_INVALID_COST', messages.wrongActual(units));
 }
 
 /** Reads a duration into milliseconds; throws if it isn't one. */
 export function toMs(option: string, value: Duration): number {
   const ms = milliseconds(value);
-  if (ms === undefined)
-    throw new RateLimitArgumentError(messages.wrongDuration(option, value), { code: 'SLUICE_INVALID_DURATION' });
+  if (ms === undefined) throw argumentError('SLUICE_INVALID_DURATION', messages.wrongDuration(option, value));
   return ms;
 }
 
@@ -62,10 +60,6 @@ export const PRIORITIES: readonly Priority[] = ['critical', 'default', 'sheddabl
 /** The priority of a request that sets none. */
 export const DEFAULT_PRIORITY: Priority = 'default';
 
-export function isPriority(value: unknown): value is Priority {
-  return PRIORITIES.includes(value as Priority);
-}
-
 /** The least important of several priorities; `undefined` means the default. */
 export function leastImportant(priorities: readonly (Priority | undefined)[]): Priority | undefined {
   const rank = (priority: Priority = DEFAULT_PRIORITY) => PRIORITIES.indexOf(priority);
@@ -74,5 +68,6 @@ export function leastImportant(priorities: readonly (Priority | undefined)[]): P
 
 /** Throws unless the value is a priority. */
 export function assertPriority(value: unknown): asserts value is Priority {
-  if (!isPriority(value)) throw new RateLimitArgumentError(priorityMessages.wrongPriority(value, PRIORITIES));
+  if (PRIORITIES.includes(value as Priority)) return;
+  throw new RateLimitArgumentError(priorityMessages.wrongPriority(value, PRIORITIES));
 }

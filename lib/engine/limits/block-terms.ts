@@ -1,9 +1,7 @@
-import { RateLimitConfigError } from '../errors/errors.js';
-import { messages } from '../errors/messages/general.js';
 import { type Duration, microseconds } from '../options/values.js';
-import type { LimitSettings } from './compiled-limit.js';
+import type { LimitSettings } from './limit-settings.js';
+import { wrongOption } from '../options/check-options.js';
 
-/** The options for blocks of rejected keys, as users write them. */
 interface BlockOptions {
   readonly blockFor?: Duration | readonly Duration[] | undefined;
   readonly strike?: boolean | undefined;
@@ -31,7 +29,7 @@ export function blockTerms(
   if (!isList(blockFor)) {
     if (forgetAfter !== undefined) {
       const expected = "nothing, unless 'blockFor' is a list of durations";
-      throw new RateLimitConfigError(messages.wrongOption(location, 'forgetAfter', forgetAfter, expected));
+      throw wrongOption(location, 'forgetAfter', forgetAfter, expected);
     }
     return { blockFor: blockFor === undefined ? 0 : microseconds(blockFor), ...strikes };
   }

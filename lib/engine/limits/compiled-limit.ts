@@ -13,18 +13,6 @@ import { RecentMap } from '../util/bounded-maps.js';
 import type { LimitPlace, LimitSettings } from './limit-settings.js';
 import { LimitTerms, type PlaceLikeAnother } from './limit-terms.js';
 
-export {
-  type CarryOver,
-  type Escalation,
-  type LimitPlace,
-  type LimitSettings,
-  type OnStoreError,
-  STORE_ERROR_POLICIES,
-  type StoreErrorPolicy,
-  type UnansweredCheck,
-} from './limit-settings.js';
-export type { MetBy } from './limit-feature.js';
-
 const BY_ANYBODY: MetBy = {};
 
 /** The versions of a limit for requests with different traits, and those used so far. */
@@ -51,8 +39,6 @@ export class CompiledLimit extends LimitTerms {
   readonly whole: CompiledLimit;
   /** The limit that this is a version of; otherwise itself. */
   readonly unmet: CompiledLimit;
-  /** True if all requests use the same version. */
-  private readonly isAlike: boolean;
   /** @internal True if a check never involves anything but its own counter. It is read by each check. */
   readonly isPlain: boolean;
   /** The versions that its features provide for different requests, if any do. */
@@ -75,8 +61,8 @@ export class CompiledLimit extends LimitTerms {
     this.metBy = all.reduce((by, { ofAll }) => (ofAll === undefined ? by : { ...by, ...ofAll }), metBy);
     this.candidate = candidate && this.candidateOf(candidate);
     if (candidate !== undefined) candidateUse.note();
-    this.isAlike = this.versions === undefined;
-    this.isPlain = this.isAlike && this.candidate === undefined && this.parent === undefined && !this.off;
+    this.isPlain =
+      this.versions === undefined && this.candidate === undefined && this.parent === undefined && !this.off;
   }
 
   /** True if it depends on the priority of requests. */
@@ -94,7 +80,7 @@ export class CompiledLimit extends LimitTerms {
    * cannot read the traits.
    */
   meet(by: MetBy): CompiledLimit {
-    return this.isAlike ? this : this.versionFor(by);
+    return this.versions === undefined ? this : this.versionFor(by);
   }
 
   private versionFor(by: MetBy): CompiledLimit {

@@ -1,5 +1,5 @@
 import type { Anchor } from '../algorithms/anchor.js';
-import { RateLimitArgumentError } from '../errors/errors.js';
+import { argumentError, RateLimitArgumentError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
 import { priorityMessages, upToMessages, withinMessages } from '../errors/messages/calls.js';
 import { assertCost, assertPriority, type Priority } from './arguments.js';
@@ -118,9 +118,7 @@ export function readMembers<T extends object>(
 export function refuseUnknownMembers(given: object, known: readonly string[], others = NO_OTHERS): void {
   for (const member in given) {
     if (known.includes(member) || others.includes(member) || !Object.hasOwn(given, member)) continue;
-    throw new RateLimitArgumentError(priorityMessages.unknownMember(member, [...known, ...others]), {
-      code: 'SLUICE_UNKNOWN_OPTION',
-    });
+    throw argumentError('SLUICE_UNKNOWN_OPTION', priorityMessages.unknownMember(member, [...known, ...others]));
   }
 }
 
@@ -170,10 +168,8 @@ export function askedOf(
 /** Reads the maximum number of units of a call with `upTo`. Throws `RateLimitArgumentError`. */
 export function readUpTo({ upTo, cost }: ConsumeOptions): number | undefined {
   if (upTo === undefined) return undefined;
-  if (cost !== undefined)
-    throw new RateLimitArgumentError(upToMessages.withCost(cost, upTo), { code: 'SLUICE_EXCLUDED_OPTIONS' });
-  if (!Number.isSafeInteger(upTo) || upTo < 1)
-    throw new RateLimitArgumentError(upToMessages.wrongUpTo(upTo), { code: 'SLUICE_INVALID_COST' });
+  if (cost !== undefined) throw argumentError('SLUICE_EXCLUDED_OPTIONS', upToMessages.withCost(cost, upTo));
+  if (!Number.isSafeInteger(upTo) || upTo < 1) throw argumentError('SLUICE_INVALID_COST', upToMessages.wrongUpTo(upTo));
   return upTo;
 }
 

@@ -13,7 +13,6 @@ const STEP = '/';
 /** Used for a parent without a key in the request. No key is empty. */
 export const NOBODY = '';
 
-/** A counter that may be nested. */
 interface Nested {
   readonly limit: Pick<CompiledLimit, 'parent'>;
   readonly identity: string;

@@ -1,6 +1,6 @@
 import { type Algorithm, issuesTickets, type Parameters } from '../algorithms/algorithm.js';
 import { type AlgorithmOptions, algorithms } from '../algorithms/index.js';
-import { RateLimitConfigError } from '../errors/errors.js';
+import { configError } from '../errors/errors.js';
 import { optionMessages } from '../errors/messages/options.js';
 import { messages } from '../errors/messages/general.js';
 import { bare } from '../util/objects.js';
@@ -23,9 +23,9 @@ export function refuseForeignOptions(options: AlgorithmOptions, algorithm: Algor
     if (option === 'algo' || value === undefined || Object.hasOwn(algorithm.options, option)) continue;
     const owners = algorithms.withOption(option);
     if (owners.length === 0) continue;
-    throw new RateLimitConfigError(
+    throw configError(
+      'SLUICE_UNSUPPORTED_OPTION',
       optionMessages.at(location, optionMessages.foreign(option, algorithm.name, owners)),
-      { code: 'SLUICE_UNSUPPORTED_OPTION' },
     );
   }
 }
@@ -38,13 +38,12 @@ interface OptionsReading {
   readonly defaultName: string;
 }
 
-/** Reads the options of an algorithm. Throws `RateLimitConfigError`. */
 function readOptionsOf(options: AlgorithmOptions, location: string): OptionsReading {
   const algorithm = algorithms.for(options);
   if (algorithm === undefined) {
     const message = messages.unknownAlgorithm(location, options.algo, algorithms.names);
-    if (options.algo !== undefined) throw new RateLimitConfigError(message, { code: 'SLUICE_UNKNOWN_ALGORITHM' });
-    throw new RateLimitConfigError(optionMessages.hinted(message, options), { code: 'SLUICE_MISSING_OPTION' });
+    if (options.algo !== undefined) throw configError('SLUICE_UNKNOWN_ALGORITHM', message);
+    throw configError('SLUICE_MISSING_OPTION', optionMessages.hinted(message, options));
   }
   refuseForeignOptions(options, algorithm, location);
   const parameters = algorithm.compile(options as never, location);
@@ -204,9 +203,7 @@ export abstract class LimitTerms {
     this.instance = settings.instance ?? false;
     this.replicas = settings.replicas ?? 0;
     if (this.adapts && !this.instance) {
-      throw new RateLimitConfigError(messages.notShared(location, algorithm.name, 'cluster'), {
-        code: 'SLUICE_UNSUPPORTED_OPTION',
-      });
+      throw configError('SLUICE_UNSUPPORTED_OPTION', messages.notShared(location, algorithm.name, 'cluster'));
     }
     this.isCandidate = settings.isCandidate ?? false;
     this.parent = settings.parent;

@@ -1,4 +1,4 @@
-import { RateLimitArgumentError } from '../errors/errors.js';
+import { argumentError, RateLimitArgumentError } from '../errors/errors.js';
 import { holdMessages } from '../errors/messages/calls.js';
 import type { OptionKind } from '../options/option-row.js';
 
@@ -24,7 +24,7 @@ export function money(amount: number | string, currency: string): number {
   const micros = read === null ? NaN : Number(read[1]! + (read[2] ?? '').padEnd(DIGITS, '0'));
   const isVague = typeof amount === 'number' && amount > COARSE && !Number.isInteger(amount);
   if (!Number.isSafeInteger(micros) || isVague)
-    throw new RateLimitArgumentError(holdMessages.wrongAmount(currency, amount), { code: 'SLUICE_INVALID_COST' });
+    throw argumentError('SLUICE_INVALID_COST', holdMessages.wrongAmount(currency, amount));
   return micros;
 }
 

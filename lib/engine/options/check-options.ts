@@ -1,4 +1,4 @@
-import { RateLimitConfigError } from '../errors/errors.js';
+import { configError, RateLimitConfigError, type RateLimitErrorCode } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
 import { codeOfWrong, optionMessages } from '../errors/messages/options.js';
 import { show } from '../errors/wording.js';
@@ -10,7 +10,7 @@ import {
   type OptionKind,
   type OptionRow,
   type OptionRows,
-  ownKind,
+  ownParts,
   ownRows,
 } from './option-row.js';
 import { givenOptions, isObject } from './values.js';
@@ -24,6 +24,17 @@ export type ReadOptions<Rows> = {
     : never;
 };
 
+/** The error for an option with an invalid value. */
+export function wrongOption(
+  location: string,
+  option: string,
+  received: unknown,
+  expected: string,
+  code?: RateLimitErrorCode,
+): RateLimitConfigError {
+  return new RateLimitConfigError(messages.wrongOption(location, option, received, expected), code && { code });
+}
+
 /** Throws for unknown options. `ownerOf` returns the owner of an option that is known in another place. */
 export function refuseUnknown(
   location: string,
@@ -35,10 +46,8 @@ export function refuseUnknown(
     if (known.includes(option)) continue;
     const owner = ownerOf?.(option);
     if (owner !== undefined)
-      throw new RateLimitConfigError(messages.misplacedOption(location, option, owner, known), {
-        code: 'SLUICE_MISPLACED_OPTION',
-      });
-    throw new RateLimitConfigError(messages.unknownOption(location, option, known), { code: 'SLUICE_UNKNOWN_OPTION' });
+      throw configError('SLUICE_MISPLACED_OPTION', messages.misplacedOption(location, option, owner, known));
+    throw configError('SLUICE_UNKNOWN_OPTION', messages.unknownOption(location, option, known));
   }
 }
 
@@ -56,24 +65,17 @@ export function knownOptions<T extends object>(
 /** Throws for a missing or invalid value. */
 export function checkValue(location: string, option: string, value: unknown, kind: OptionKind): void {
   if (value === undefined)
-    throw new RateLimitConfigError(messages.missingOption(location, option, kind.expected), {
-      code: 'SLUICE_MISSING_OPTION',
-    });
-  const { each, options } = ownKind(kind);
+    throw configError('SLUICE_MISSING_OPTION', messages.missingOption(location, option, kind.expected));
+  const { each, options } = ownParts(kind);
   if (each !== undefined && Array.isArray(value)) {
     // This includes the holes of a sparse list.
     for (const [index, item] of value.entries()) checkValue(location, `${option}[${index}]`, item, each);
-  } else if (options !== undefined && isObject(value)) checkOptions(`${location}.${option}`, value, options);
-  if (!kind.isValid(value))
-    throw new RateLimitConfigError(messages.wrongOption(location, option, value, kind.expected), {
-      code: codeOfWrong(kind.expected),
-    });
-}
-
-/** Throws for unknown, missing and invalid options. */
-export function checkOptions(location: string, given: object, rows: OptionRows): void {
-  refuseUnknown(location, given, listsOf(rows).names);
-  checkGiven(location, given, rows);
+  } else if (options !== undefined && isObject(value)) {
+    const within = `${location}.${option}`;
+    refuseUnknown(within, value, listsOf(options).names);
+    checkGiven(within, value, options);
+  }
+  if (!kind.isValid(value)) throw wrongOption(location, option, value, kind.expected, codeOfWrong(kind.expected));
 }
 
 /** The given options of some rows, without properties that other code added to `Object.prototype`. */
@@ -121,16 +123,17 @@ function checkRelated(
     if (!isGiven && usual === undefined) continue;
     for (const other of excludes) {
       if (!isThat(valueOf(other.option), other)) continue;
-      throw new RateLimitConfigError(
+      throw configError(
+        'SLUICE_EXCLUDED_OPTIONS',
         optionMessages.at(location, optionMessages.exclude(option, shown(other), other.expected)),
-        { code: 'SLUICE_EXCLUDED_OPTIONS' },
       );
     }
     for (const [needed, what] of isGiven ? needs : []) {
       if (valueOf(needed) !== undefined || mayBeElsewhere?.(needed) === true) continue;
-      throw new RateLimitConfigError(optionMessages.at(location, optionMessages.needs(option, needed, what)), {
-        code: 'SLUICE_MISSING_OPTION',
-      });
+      throw configError(
+        'SLUICE_MISSING_OPTION',
+        optionMessages.at(location, optionMessages.needs(option, needed, what)),
+      );
     }
   }
 }
@@ -163,14 +166,13 @@ export function readOptions<const Rows extends OptionRows>(
   return bare(read) as ReadOptions<Rows>;
 }
 
-/** Reads a value. */
 function read<T>(location: string, option: string, value: unknown, kind: OptionKind<T>): T {
   checkValue(location, option, value, kind);
   return converted(value, kind);
 }
 
 function converted<T>(value: unknown, kind: OptionKind<T>): T {
-  const { read: convert } = ownKind(kind);
+  const { read: convert } = ownParts(kind);
   return convert === undefined ? (value as T) : convert(value);
 }
 
@@ -221,10 +223,9 @@ export function isBelowSecond(value: unknown): value is number {
 
 /** The long durations among some options, including nested ones, that are most likely meant as seconds. */
 export function likelySeconds(given: object, rows: OptionRows, parent = ''): LikelySeconds[] {
-  const { names, timed } = listsOf(rows);
-  const values = givenOptions(given as Record<string, unknown>, names);
+  const values = ownOptions(given, rows);
   const found: LikelySeconds[] = [];
-  for (const { option: name, options, isLong } of timed) {
+  for (const { option: name, options, isLong } of listsOf(rows).timed) {
     const value = values[name];
     if (value === undefined) continue;
     const option = parent + name;

@@ -161,9 +161,8 @@ const SIZE = /^([0-9]{1,15}(?:[.][0-9]{1,9})?) ?([kMG]?B|[KMG]iB)$/;
 
 /** Reads a size into bytes: a whole number from 1; NaN if it is not one. */
 export function bytesOf(value: unknown): number {
-  const [, amount, unit = ''] = typeof value === 'string' ? (SIZE.exec(value) ?? []) : ['', value, 'B'];
-  const bytes =
-    unit === '' || (typeof value !== 'number' && typeof value !== 'string') ? NaN : Number(amount) * BYTES[unit]!;
+  const [, amount, unit] = (typeof value === 'string' && SIZE.exec(value)) || [];
+  const bytes = typeof value === 'number' ? value : Number(amount) * BYTES[unit!]!;
   return Number.isSafeInteger(bytes) && bytes >= 1 ? bytes : NaN;
 }
 

@@ -1,5 +1,5 @@
 import { show } from '../errors/wording.js';
-import { bare } from '../util/objects.js';
+import { bare, getOrMake } from '../util/objects.js';
 
 /** A JSON Schema. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
@@ -102,109 +102,49 @@ export function usualOf({ default: value, usual }: OptionRow): string | undefine
   return usual ?? (value === undefined ? undefined : show(value));
 }
 
-/**
- * The parts that a row leaves out are set to `undefined`, so that they aren't read from `Object.prototype`, which other code may have
- * extended.
- */
-const ABSENT = {
-  default: undefined,
-  required: undefined,
-  live: undefined,
-  needsName: undefined,
-  isLong: undefined,
-  excludes: undefined,
-  needs: undefined,
-};
-const NO_PARTS = { read: undefined, each: undefined, options: undefined };
+/** Rows and kinds without properties that other code added to `Object.prototype`. They are constant, so each is created once. */
+const OWN = new WeakMap<object, object>();
 
-/** Rows and kinds with all of their parts. They are constant, so each is created once. */
-const COMPLETE = new WeakMap<object, object>();
-
-function complete<T extends object>(parts: T, absent: object): T {
-  const known = COMPLETE.get(parts) as T | undefined;
-  if (known !== undefined) return known;
-  const whole = { ...absent, ...parts };
-  COMPLETE.set(parts, whole);
-  return whole;
-}
-
-/** A row without properties that other code added to `Object.prototype`. */
-export function ownRow(row: OptionRow): OptionRow {
-  return complete(row, ABSENT);
-}
-
-/** A kind without properties that other code added to `Object.prototype`. */
-export function ownKind<T>(kind: OptionKind<T>): OptionKind<T> {
-  return complete(kind, NO_PARTS);
+/** A row or a kind without properties that other code added to `Object.prototype`. */
+export function ownParts<T extends object>(given: T): T {
+  return getOrMake<object, object>(OWN, given, () => bare(given)) as T;
 }
 
 /** Rows without properties that other code added to `Object.prototype`. */
 export function ownRows(rows: OptionRows): OptionRows {
-  const known = COMPLETE.get(rows) as OptionRows | undefined;
-  if (known !== undefined) return known;
-  const own: Record<string, OptionRow> = {};
-  for (const option of Object.keys(rows)) own[option] = ownRow(rows[option]!);
-  COMPLETE.set(rows, own);
-  return own;
+  const make = () => bare(Object.fromEntries(Object.entries(rows).map(([option, row]) => [option, ownParts(row)])));
+  return getOrMake<object, object>(OWN, rows, make) as OptionRows;
 }
-
-/** A row and the name of its option. */
-export type NamedRow = readonly [option: string, row: OptionRow];
 
 /** Some rows as lists, so that limits are read quickly when an app starts. */
-interface RowLists {
-  /** The names of all options. */
-  readonly names: readonly string[];
-  /** All rows, each without what other code wrote to `Object.prototype`. */
-  readonly all: readonly NamedRow[];
-  /** The names of the required options. */
-  readonly required: readonly string[];
-  /** The options that exclude or need others. */
-  readonly related: readonly RelatedRow[];
-  /** The rows of long durations, and those whose values have options of their own. */
-  readonly timed: readonly TimedRow[];
-}
-
-/** An option that excludes or needs others. */
-interface RelatedRow {
-  readonly option: string;
-  /** Its default value. */
-  readonly usual: unknown;
-  readonly excludes: readonly Exclusion[];
-  readonly needs: readonly (readonly [option: string, what: string])[];
-}
-
-/** A long duration, or an option whose values have options of their own. */
-interface TimedRow {
-  readonly option: string;
-  readonly options: OptionRows | undefined;
-  readonly isLong: boolean;
-}
+type RowLists = ReturnType<typeof makeLists>;
 
 const LISTS = new WeakMap<OptionRows, RowLists>();
 
 /** Returns some rows as lists. Rows don't change, so their lists are created once. */
 export function listsOf(rows: OptionRows): RowLists {
-  const known = LISTS.get(rows);
-  if (known !== undefined) return known;
+  return getOrMake(LISTS, rows, () => makeLists(rows));
+}
+
+function makeLists(rows: OptionRows) {
   const all = Object.entries(ownRows(rows));
-  const lists: RowLists = {
+  return {
     names: Object.keys(rows),
     all,
+    /** The options that exclude or need others; `usual` is the default value. */
     related: all.flatMap(([option, { default: usual, excludes = [], needs = {} }]) => {
-      const others = excludes.map((each) => bare(typeof each === 'string' ? { option: each } : each));
+      const others = excludes.map((each) => bare<Exclusion>(typeof each === 'string' ? { option: each } : each));
       const related = { option, usual, excludes: others, needs: Object.entries(needs) };
       return others.length + related.needs.length === 0 ? [] : [related];
     }),
     required: all.flatMap(([option, { required }]) => (required === true ? [option] : [])),
+    /** The long durations, and the options whose values have options of their own. */
     timed: all.flatMap(([option, { kind, isLong }]) => {
       // Some options are read by a later step, and only their data has rows.
-      const { options } = ownKind(dataOf(kind) ?? kind);
+      const { options } = ownParts(dataOf(kind) ?? kind);
       return isLong === true || options !== undefined ? [{ option, options, isLong: isLong === true }] : [];
     }),
   };
-  LISTS.set(rows, lists);
-  return lists;
 }
 
 /** The names of the required options. */

@@ -1,5 +1,5 @@
 import ms from 'ms';
-import { bare } from '../util/objects.js';
+import { bare, getOrMake } from '../util/objects.js';
 
 /**
  * A length of time: a number of milliseconds, or a string of a number and a unit, such as `'250ms'`, `'10s'`, `'1.5h'` or `'1 week'`. The
@@ -43,8 +43,7 @@ const POSITIONS = new WeakMap<readonly PropertyKey[], ReadonlyMap<PropertyKey, n
 
 /** The names of an object's own properties that are in a list, in the order of the list. */
 function namesAmong<Name extends PropertyKey>(object: object, list: readonly Name[]): readonly Name[] {
-  let positions = POSITIONS.get(list);
-  if (positions === undefined) POSITIONS.set(list, (positions = new Map(list.map((name, index) => [name, index]))));
+  const positions = getOrMake(POSITIONS, list, () => new Map(list.map((name, index) => [name, index])));
   const found: number[] = [];
   let isOrdered = true;
   for (const name of Object.getOwnPropertyNames(object)) {

@@ -1,5 +1,7 @@
 import type { Type } from '@nestjs/common';
 import type { ModuleRef } from '@nestjs/core';
+import { RateLimitConfigError } from '../errors/errors.js';
+import { messages } from '../errors/messages/general.js';
 import { isClass } from './objects.js';
 
 /** Returns the app's instance of an injectable class, or a new one if no module provides it. */
@@ -48,7 +50,8 @@ export class Instances<T extends object, Place = OptionPlace, Made extends objec
   of(type: Type<T>): Made | Promise<Made> {
     const known = this.instances.get(type);
     if (known !== undefined) return known;
-    const making = this.find(type).then((made) => {
+    const making = provided(this.modules, type).then((instance) => {
+      const made = this.make(instance, type, this.places.get(type)!);
       this.instances.set(type, made);
       return made;
     });
@@ -61,21 +64,39 @@ export class Instances<T extends object, Place = OptionPlace, Made extends objec
     const known = this.instances.get(type);
     return known instanceof Promise ? undefined : known;
   }
-
-  private async find(type: Type<T>): Promise<Made> {
-    return this.make(await provided(this.modules, type), type, this.places.get(type)!);
-  }
 }
 
-/** Uses instances unchanged if they have a method. `refusalOf` creates the error for a class without it. */
-export function withMethod<T extends object>(
-  method: keyof T,
-  refusalOf: (type: Type<T>, place: OptionPlace) => Error,
-): Make<T, OptionPlace, T> {
-  return (instance, type, place) => {
-    if (typeof instance[method] === 'function') return instance;
-    throw refusalOf(type, place);
-  };
+/** An injectable class whose instances have a method. */
+type ClassWith<Method extends string, Call> = Type<Record<Method, Call>>;
+
+/** The instances of classes with one method, which options accept in place of a function. */
+export class CallableClasses<Method extends string, Call extends (...asked: never[]) => unknown> extends Instances<
+  Record<Method, Call>
+> {
+  /** `expected`: the values of these options, for messages. */
+  constructor(
+    modules: ModuleRef,
+    private readonly method: Method,
+    expected: string,
+  ) {
+    super(modules, (instance, type, { location, option }) => {
+      if (typeof instance[method] === 'function') return instance;
+      throw new RateLimitConfigError(messages.lacksMethod(location, option, type, method, expected));
+    });
+  }
+
+  /** Turns the value of an option into a function. */
+  bind(given: Call | ClassWith<Method, Call>, place: OptionPlace): Call {
+    const { method } = this;
+    if (!isClassWith(method, given)) return given as Call;
+    const type = given as ClassWith<Method, Call>;
+    this.need(type, place);
+    const call = (...asked: Parameters<Call>): unknown => {
+      const instance = this.of(type);
+      return instance instanceof Promise ? instance.then((made) => made[method](...asked)) : instance[method](...asked);
+    };
+    return call as Call;
+  }
 }
 
 /** Returns true if a function is a class with this method. It may be on the prototype or set on instances; plain functions have neither. */

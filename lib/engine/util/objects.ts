@@ -15,6 +15,19 @@ export function asObject<T extends object>(value: unknown): T | undefined {
   return typeof value === 'object' && value !== null ? (value as T) : undefined;
 }
 
+/** The value of a key; a new one, which is stored, if there is none. */
+export function getOrMake<K, V>(
+  map: { get(key: K): V | undefined; set(key: K, value: V): unknown },
+  key: K,
+  make: () => V,
+): V {
+  const known = map.get(key);
+  if (known !== undefined) return known;
+  const made = make();
+  map.set(key, made);
+  return made;
+}
+
 /** Returns true if a value is a class in code of ES2015 and later. Calling it throws. */
 export function isClass(value: unknown): boolean {
   return typeof value === 'function' && /^class\b/.test(Function.prototype.toString.call(value));

@@ -42,10 +42,7 @@ export function columns(rows: readonly (readonly string[])[], left: readonly num
   );
 }
 
-/** A whole number with thousands separators. */
-export function showCount(count: number): string {
-  return whole(count);
-}
+export { whole as showCount };
 
 /** A part as a percentage, in the format of the console. */
 export function showShare(part: number, all: number): string {
@@ -55,9 +52,4 @@ export function showShare(part: number, all: number): string {
 /** Milliseconds in the format of the console: the two largest units. */
 export function showMs(ms: number): string {
   return spaced(duration(ms));
-}
-
-/** A time in microseconds, in UTC. */
-export function showTime(micros: number): string {
-  return new Date(micros / 1000).toISOString();
 }

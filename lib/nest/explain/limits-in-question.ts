@@ -9,7 +9,8 @@ import { Transports } from '../request/transports.js';
 import { HandlerClasses, type Handler } from '../../app/rules/handler-classes.js';
 import { LimitRegistry } from '../../app/rules/limit-registry.js';
 import { classNameOf, type HandlerClass } from '../../app/rules/namespaces.js';
-import type { RouteRules, RuleSource } from '../../app/rules/route-rules.js';
+import type { LimitSource } from '../../app/rules/by-request/limit-sources.js';
+import type { RouteRules } from '../../app/rules/route-rules.js';
 import { RouteRulesRegistry } from '../../app/rules/route-rules-registry.js';
 import { refuseImpossibleKey } from '../../app/rules/possible-keys.js';
 import { levelsOf } from '../../app/rules/resolve/call-entries.js';
@@ -154,7 +155,7 @@ export class LimitsInQuestion {
   /** The limits that apply to a request. If those of functions conflict with others, the limits without them, and the conflict. */
   private traceOf(
     routeRules: RouteRules,
-    answers: ReadonlyMap<RuleSource, readonly Rule[]>,
+    answers: ReadonlyMap<LimitSource, readonly Rule[]>,
   ): { traced: Trace; conflict?: string } {
     try {
       return { traced: trace(routeRules.declared, answers, this.origins) };

@@ -1,13 +1,7 @@
 import type { ExecutionContext } from '@nestjs/common';
+import type { LimitSource } from '../../app/rules/by-request/limit-sources.js';
 import type { LimitRegistry } from '../../app/rules/limit-registry.js';
-import {
-  type DeclarationSite,
-  isSource,
-  merge,
-  type RouteRules,
-  rulesOfPhase,
-  type RuleSource,
-} from '../../app/rules/route-rules.js';
+import { type DeclarationSite, isSource, merge, type RouteRules, rulesOfPhase } from '../../app/rules/route-rules.js';
 import type { Rule } from '../../app/rules/rule.js';
 import type { ExplainedFunction, LeftOutLimit, LimitOrigin } from './explanation.js';
 import { LOCATION } from './question.js';
@@ -73,7 +67,7 @@ export interface Trace {
  */
 export function trace(
   sites: readonly DeclarationSite[],
-  answers: ReadonlyMap<RuleSource, readonly Rule[]>,
+  answers: ReadonlyMap<LimitSource, readonly Rule[]>,
   origins: Origins,
 ): Trace {
   const traced = new Map<Rule, TracedRule>();
@@ -150,7 +144,7 @@ export function groupsOf(
 function sourcesOf({
   declared,
   sites: levels,
-}: RouteRules): { source: RuleSource; origin: ExplainedFunction['origin'] }[] {
+}: RouteRules): { source: LimitSource; origin: ExplainedFunction['origin'] }[] {
   return levels.flatMap((level) => {
     const place = levelName(declared.indexOf(level), declared.length);
     return level.specs
@@ -166,7 +160,7 @@ export function unaskedSources(routeRules: RouteRules): ExplainedFunction[] {
 
 /** Calls the functions of a route. A failing one adds no limits here, but a real request would fail. */
 export async function askSources(routeRules: RouteRules, context: ExecutionContext) {
-  const answers = new Map<RuleSource, readonly Rule[]>();
+  const answers = new Map<LimitSource, readonly Rule[]>();
   const functions: ExplainedFunction[] = [];
   for (const { source, origin } of sourcesOf(routeRules)) {
     try {

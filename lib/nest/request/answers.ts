@@ -108,7 +108,7 @@ export class Answers {
   ): RateLimitExceededException {
     const { context } = request;
     const { limit, rule } = request.entries[result.decisions.indexOf(result.tightest)]!;
-    const { answer } = rule;
+    const { answer } = rule.settings;
     const overload = overloadStatus(limit);
     const refused = limits.filter((each, index) => isRefusal(each, result.decisions[index]!) && !each.hidden);
     const names = refused.map(({ name }) => name);
@@ -155,7 +155,7 @@ export class Answers {
 
   /** Adds everything to a rejection that the code that threw it has not set. `rule` belongs to its tightest limit, if that is known. */
   complete(exception: RateLimitExceededException, rule: Rule | undefined, call: AnsweredCall): void {
-    const answer = rule?.answer ?? this.unknownAnswer;
+    const answer = rule?.settings.answer ?? this.unknownAnswer;
     if (rule?.limit.withoutRetryAfter ?? !this.settings.retryAfter) exception.hideWait();
     const given = exception.givenMessage;
     if (given === undefined) return;

@@ -4,7 +4,9 @@
  * @module nestjs-sluice/store
  */
 export type { WindowCount } from '../../engine/algorithms/algorithm.js';
-export { CompiledLimit, type LimitSettings, type MetBy } from '../../engine/limits/compiled-limit.js';
+export { CompiledLimit } from '../../engine/limits/compiled-limit.js';
+export type { MetBy } from '../../engine/limits/limit-feature.js';
+export type { LimitSettings } from '../../engine/limits/limit-settings.js';
 export type { CheckEntry, Counter } from '../../engine/limits/counter.js';
 export type { Decision } from '../../engine/limits/decision.js';
 export type { LearntRate, Lesson, RateLesson } from '../../storage/stores/lesson.js';

@@ -19,7 +19,7 @@ import {
   type Store,
 } from '../../../lib/index.js';
 import { type Check, CompiledLimit, type Refund } from '../../../lib/testing/store/index.js';
-import type { CarryOver } from '../../../lib/engine/limits/compiled-limit.js';
+import type { CarryOver } from '../../../lib/engine/limits/limit-settings.js';
 import { composeScript } from '../../../lua/compose.mjs';
 import { HttpApp, startUp } from '../../e2e/http-app.js';
 import { clockStep, costOf, costShare } from '../../support/limits/arbitraries.js';

@@ -5,7 +5,7 @@ import { featuresOfOptions } from '../../../lib/storage/features/index.js';
 import type { SharedAlgorithmOptions } from '../../../lib/engine/algorithms/index.js';
 import { PERIODS } from '../../../lib/engine/algorithms/calendar.js';
 import { MAX_INTERVAL_MS } from '../../../lib/engine/options/values.js';
-import type { Escalation } from '../../../lib/engine/limits/compiled-limit.js';
+import type { Escalation } from '../../../lib/engine/limits/limit-settings.js';
 
 const rate = fc.oneof(fc.integer({ min: 1, max: 12 }), fc.integer({ min: 1, max: 5000 }));
 const interval = fc.oneof(

@@ -1,4 +1,4 @@
-import { RateLimitConfigError } from '../../../engine/errors/errors.js';
+import { configError } from '../../../engine/errors/errors.js';
 import { optionMessages } from '../../../engine/errors/messages/options.js';
 import { editsBetween } from '../../../engine/errors/wording.js';
 import { Inject, Injectable, type Type } from '@nestjs/common';
@@ -7,9 +7,9 @@ import type { LimitResolver } from '../../config/limits-by-request.js';
 import type { RateLimitSettings } from '../../config/settings.js';
 import { RATE_LIMIT_SETTINGS } from '../../config/tokens.js';
 import { byRequestMessages } from '../../../engine/errors/messages/app-code.js';
-import { messages } from '../../../engine/errors/messages/general.js';
 import { Instances } from '../../../engine/util/instances.js';
 import { AnswerDeadline, ResolvedLimits } from './resolved-limits.js';
+import { wrongOption } from '../../../engine/options/check-options.js';
 
 /**
  * Throws `RateLimitConfigError` if an instance of the app has a member whose name is almost that of an optional one, and lacks that one.
@@ -20,9 +20,7 @@ export function refuseMisspelt(location: string, instance: object, optional: rea
   for (const member of lacking.length === 0 ? [] : membersOf(instance)) {
     const meant = lacking.find((each) => isAlmost(member, each));
     if (meant !== undefined) {
-      throw new RateLimitConfigError(optionMessages.at(location, optionMessages.misspelt(member, meant)), {
-        code: 'SLUICE_UNKNOWN_OPTION',
-      });
+      throw configError('SLUICE_UNKNOWN_OPTION', optionMessages.at(location, optionMessages.misspelt(member, meant)));
     }
   }
 }
@@ -48,7 +46,6 @@ function membersOf(instance: object): string[] {
   return members;
 }
 
-/** Checks the `fallback` of a resolver; the location is for messages. */
 type CheckFallback = (fallback: unknown, location: string) => unknown;
 
 /** The place where a class is used first. */
@@ -57,7 +54,6 @@ interface FirstPlace {
   readonly check: CheckFallback;
 }
 
-/** The optional members of a resolver. */
 const OPTIONAL = ['keyOf', 'ttl', 'maxKeys', 'fallback'] as const satisfies (keyof LimitResolver)[];
 
 /** The cached results of all classes that find limits. */
@@ -81,11 +77,9 @@ function checkedAnswers(
 ): ResolvedLimits {
   const { resolve, keyOf, fallback } = instance as Partial<LimitResolver>;
   const location = `${place.location}: ${type.name}`;
-  if (typeof resolve !== 'function') {
-    throw new RateLimitConfigError(messages.wrongOption(location, 'resolve', resolve, byRequestMessages.wrongResolver));
-  }
+  if (typeof resolve !== 'function') throw wrongOption(location, 'resolve', resolve, byRequestMessages.wrongResolver);
   if (keyOf !== undefined && typeof keyOf !== 'function') {
-    throw new RateLimitConfigError(messages.wrongOption(location, 'keyOf', keyOf, 'a function of the context'));
+    throw wrongOption(location, 'keyOf', keyOf, 'a function of the context');
   }
   if (fallback !== undefined) place.check(fallback, `${location}.fallback`);
   refuseMisspelt(location, instance, OPTIONAL);

@@ -1,8 +1,7 @@
 import { type ExecutionContext, HttpException, Injectable, type Type } from '@nestjs/common';
-import { RateLimitConfigError } from '../../../engine/errors/errors.js';
+import { configError, RateLimitConfigError } from '../../../engine/errors/errors.js';
 import { logger, OnceLogger } from '../../../engine/errors/logger.js';
 import { byRequestMessages } from '../../../engine/errors/messages/app-code.js';
-import { messages } from '../../../engine/errors/messages/general.js';
 import { reasonOf } from '../../../engine/errors/reasons.js';
 import { andThen, type Awaitable, isPromise } from '../../../engine/util/awaitable.js';
 import { RecentMap } from '../../../engine/util/bounded-maps.js';
@@ -12,10 +11,10 @@ import type { ByRequest, LimitFunction, LimitResolver, RateFunction } from '../.
 import { isResolverClass } from '../../key-resolvers/custom.js';
 import type { Declaration } from '../declaration.js';
 import { LimitRegistry } from '../limit-registry.js';
-import type { RuleSource } from '../route-rules.js';
 import type { Rule } from '../rule.js';
 import type { AnswerDeadline } from './resolved-limits.js';
 import { LimitResolvers } from './limit-resolvers.js';
+import { wrongOption } from '../../../engine/options/check-options.js';
 
 /** A function or class of the app that finds the limits of one place, and a reader for its results. */
 interface Selection {
@@ -27,10 +26,11 @@ interface Selection {
 }
 
 /** Finds rules per request. If that fails, messages name the place and the route. */
-export class LimitSource implements RuleSource {
+export class LimitSource {
   /** The place of its declaration, and its route, for messages. */
   readonly place: string;
 
+  /** `location`: the place of its declaration. */
   constructor(
     readonly location: string,
     private readonly selection: Selection,
@@ -42,6 +42,7 @@ export class LimitSource implements RuleSource {
     this.place = route === undefined ? location : byRequestMessages.onRoute(location, route);
   }
 
+  /** One of its rules, if they all have the same name and only differ in their rate. */
   get example(): Rule | undefined {
     return this.selection.example;
   }
@@ -63,10 +64,7 @@ export class LimitSource implements RuleSource {
 
   private async answered(answer: Promise<unknown>): Promise<readonly Rule[]> {
     try {
-      const late = () =>
-        new RateLimitConfigError(byRequestMessages.slow(this.place, this.deadline.ms), {
-          code: 'SLUICE_RESOLVE_TIMEOUT',
-        });
+      const late = () => configError('SLUICE_RESOLVE_TIMEOUT', byRequestMessages.slow(this.place, this.deadline.ms));
       return this.read(await this.deadline.of(answer, late));
     } catch (error) {
       throw this.reported(error);
@@ -122,9 +120,7 @@ export class LimitSources {
 
   private rulesOf(answer: unknown, declaration: Declaration): readonly Rule[] {
     if (answer === undefined)
-      throw new RateLimitConfigError(byRequestMessages.noAnswer(declaration.location), {
-        code: 'SLUICE_INVALID_RESULT',
-      });
+      throw configError('SLUICE_INVALID_RESULT', byRequestMessages.noAnswer(declaration.location));
     const limits: readonly unknown[] = Array.isArray(answer) ? answer : [answer];
     return limits
       .filter((limit) => limit !== null && limit !== false)
@@ -137,9 +133,6 @@ interface ByRate {
   readonly rate: RateFunction;
   readonly phase?: unknown;
 }
-
-/** Sample rates. Options such as `prefetch` and `ceiling` depend on the rate, and have to be valid for one of these. */
-const EXAMPLES = [1, 1_000_000];
 
 /** A limit whose rate is found per request. Its other options are checked at start-up. */
 class RateSelection implements Selection {
@@ -157,17 +150,16 @@ class RateSelection implements Selection {
     const { rate, ...others } = limit;
     this.rate = rate;
     this.others = others as Omit<ExactLimit, 'rate'>;
-    if (!isCallable(rate)) {
-      throw new RateLimitConfigError(
-        messages.wrongOption(declaration.location, 'rate', rate, byRequestMessages.wrongRateSource),
-      );
-    }
+    if (!isCallable(rate)) throw wrongOption(declaration.location, 'rate', rate, byRequestMessages.wrongRateSource);
     if (limit.phase === 'middleware') {
-      throw new RateLimitConfigError(
-        messages.wrongOption(declaration.location, 'phase', limit.phase, byRequestMessages.early),
-      );
+      throw wrongOption(declaration.location, 'phase', limit.phase, byRequestMessages.early);
     }
-    this.example = this.firstOf(EXAMPLES);
+    // Options such as `prefetch` and `ceiling` depend on the rate, and have to be valid for a small or for a large one.
+    try {
+      this.example = this.ruleOf(1, declaration.location);
+    } catch {
+      this.example = this.ruleOf(1_000_000, declaration.location);
+    }
   }
 
   find(context: ExecutionContext): number | null | Promise<number | null> {
@@ -176,9 +168,7 @@ class RateSelection implements Selection {
 
   read(rate: unknown, location: string, route = ''): readonly Rule[] {
     if (rate === null) return NONE;
-    if (typeof rate !== 'number') {
-      throw new RateLimitConfigError(messages.wrongOption(location, 'rate', rate, byRequestMessages.wrongRate));
-    }
+    if (typeof rate !== 'number') throw wrongOption(location, 'rate', rate, byRequestMessages.wrongRate);
     let ofRoute = this.known.get(route);
     if (ofRoute === undefined) this.known.set(route, (ofRoute = new RecentMap()));
     return ofRoute.of(String(rate), () => [this.ruleOf(rate, location, route)])!;
@@ -189,16 +179,6 @@ class RateSelection implements Selection {
     const definition = { ...this.others, rate } as LimitDefinition;
     const own = route === '' ? namespace : `${namespace} ${route}`;
     return this.compile(definition, { ...this.declaration, location, namespace: own, rate: this.rate });
-  }
-
-  private firstOf(rates: readonly number[]): Rule {
-    const [rate, ...others] = rates;
-    try {
-      return this.ruleOf(rate!, this.declaration.location);
-    } catch (error) {
-      if (others.length === 0) throw error;
-      return this.firstOf(others);
-    }
   }
 }
 

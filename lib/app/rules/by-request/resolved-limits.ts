@@ -1,11 +1,10 @@
 import type { ExecutionContext } from '@nestjs/common';
-import { RateLimitConfigError } from '../../../engine/errors/errors.js';
+import { configError } from '../../../engine/errors/errors.js';
 import { logger } from '../../../engine/errors/logger.js';
 import { byRequestMessages } from '../../../engine/errors/messages/app-code.js';
-import { messages } from '../../../engine/errors/messages/general.js';
 import { optionMessages } from '../../../engine/errors/messages/options.js';
 import { reasonOf } from '../../../engine/errors/reasons.js';
-import { isBelowSecond, wholeNumber } from '../../../engine/options/check-options.js';
+import { isBelowSecond, wholeNumber, wrongOption } from '../../../engine/options/check-options.js';
 import { longDuration } from '../../../engine/options/values.js';
 import { andThen, type Awaitable, isPromise } from '../../../engine/util/awaitable.js';
 import { BoundedMap, Kept } from '../../../engine/util/bounded-maps.js';
@@ -17,7 +16,6 @@ const FAILURE_MS = 1000;
 /** The minimum time between two logs of a failing resolver. */
 const LOG_MS = 60_000;
 
-/** The cached state of a key. */
 class KnownKey extends Kept {
   /** The last valid result; `undefined` if there is none yet. */
   good: LimitAnswer | undefined;
@@ -25,7 +23,6 @@ class KnownKey extends Kept {
   failure: unknown;
   /** The time until which the state is valid, in milliseconds of the process's clock. */
   until = -Infinity;
-  /** The pending call of `resolve`. */
   pending: Promise<LimitAnswer> | undefined;
   /** The number of `resolve` calls, and the number of the latest call with a valid result. */
   calls = 0;
@@ -51,11 +48,7 @@ export class ResolvedLimits {
     this.name = resolver.constructor.name;
     const { ttl = '1m', maxKeys = 10_000 } = resolver;
     this.ttlMs = longDuration(ttl);
-    if (!(this.ttlMs > 0)) {
-      throw new RateLimitConfigError(
-        messages.wrongOption(location, 'ttl', ttl, "a duration such as '1m', more than 0"),
-      );
-    }
+    if (!(this.ttlMs > 0)) throw wrongOption(location, 'ttl', ttl, "a duration such as '1m', more than 0");
     if (isBelowSecond(ttl)) logger.warn(optionMessages.likelySeconds(`${location}.ttl`, ttl));
     this.known = new BoundedMap(wholeNumber(location, 'maxKeys', maxKeys), Infinity);
   }
@@ -93,7 +86,7 @@ export class ResolvedLimits {
     if (key === undefined || key === null || key === '') return undefined;
     if (typeof key === 'string') return key;
     if ((typeof key === 'number' && Number.isFinite(key)) || typeof key === 'bigint') return String(key);
-    throw new RateLimitConfigError(byRequestMessages.wrongKey(this.name, key), { code: 'SLUICE_INVALID_RESULT' });
+    throw configError('SLUICE_INVALID_RESULT', byRequestMessages.wrongKey(this.name, key));
   }
 
   private keyNamed(key: string): KnownKey {
@@ -116,9 +109,7 @@ export class ResolvedLimits {
       // A result after the deadline is still cached, unless a later call was faster.
       const kept = Promise.resolve(found).then((answer) => this.keep(known, answer, check, call));
       const late = () =>
-        new RateLimitConfigError(byRequestMessages.slow(`${this.name}.resolve`, this.deadline.ms), {
-          code: 'SLUICE_RESOLVE_TIMEOUT',
-        });
+        configError('SLUICE_RESOLVE_TIMEOUT', byRequestMessages.slow(`${this.name}.resolve`, this.deadline.ms));
       const pending = this.deadline
         .of(kept, late)
         .catch((error: unknown) => this.fail(known, error, call))

@@ -1,5 +1,6 @@
-import { RateLimitArgumentError } from '../../../engine/errors/errors.js';
+import { argumentError } from '../../../engine/errors/errors.js';
 import { withinMessages } from '../../../engine/errors/messages/calls.js';
+import { isObject } from '../../../engine/options/values.js';
 import { assertKey, leastImportant } from '../../../engine/limits/arguments.js';
 import type { Asked } from '../../../engine/limits/consume-options.js';
 import { type CheckEntry, counterId } from '../../../engine/limits/counter.js';
@@ -36,8 +37,7 @@ export function levelsOf(rule: Rule, key: unknown, call: LevelCall): readonly Le
   const { ancestors } = rule;
   const { within, cost: own = 0, hasCost = false } = call;
   if (ancestors.length === 0) {
-    if (within !== undefined)
-      throw new RateLimitArgumentError(withinMessages.notWithin(rule.name), { code: 'SLUICE_INVALID_WITHIN' });
+    if (within !== undefined) throw argumentError('SLUICE_INVALID_WITHIN', withinMessages.notWithin(rule.name));
     return [{ rule, key, identity: key, cost: own }];
   }
   const keys = readWithin(rule, ancestors, within);
@@ -60,7 +60,6 @@ export function callEntries(rule: Rule, key: string, asked: Asked, looks = false
 interface Node extends Level {
   /** The calls that charge this counter: its own, if its limit is listed, or those of counters within it. */
   readonly calls: Asked[];
-  /** True if the check lists its limit. */
   readonly isListed: boolean;
   /** The counters that are directly within it. */
   readonly within: Set<Node>;
@@ -132,32 +131,19 @@ function entryAbove({ rule, identity }: Level, cost: number, calls: readonly Ask
 
 function readWithin(rule: Rule, ancestors: readonly Rule[], within: unknown): Readonly<Record<string, string>> {
   const names = ancestors.map(({ name }) => name);
-  if (within === undefined)
-    throw new RateLimitArgumentError(withinMessages.missingParents(rule.name, names, names), {
-      code: 'SLUICE_INVALID_WITHIN',
-    });
-  if (typeof within !== 'object' || within === null || Array.isArray(within)) {
-    throw new RateLimitArgumentError(withinMessages.wrongWithin(rule.name, within, names), {
-      code: 'SLUICE_INVALID_WITHIN',
-    });
-  }
+  const problem = problemOfWithin(rule.name, names, within);
+  if (problem !== undefined) throw argumentError('SLUICE_INVALID_WITHIN', problem);
+  return within as Readonly<Record<string, string>>;
+}
+
+/** The reason why a value isn't the keys of these ancestors. */
+function problemOfWithin(limit: string, names: readonly string[], within: unknown): string | undefined {
+  if (within === undefined) return withinMessages.missingParents(limit, names, names);
+  if (!isObject(within)) return withinMessages.wrongWithin(limit, within, names);
   const unknown = Object.keys(within).filter((name) => !names.includes(name));
-  if (unknown.length > 0)
-    throw new RateLimitArgumentError(withinMessages.unknownParents(rule.name, unknown, names), {
-      code: 'SLUICE_INVALID_WITHIN',
-    });
-  const keys = within as Readonly<Record<string, unknown>>;
-  const missing = names.filter((name) => !Object.hasOwn(keys, name) || keys[name] === undefined);
-  if (missing.length > 0)
-    throw new RateLimitArgumentError(withinMessages.missingParents(rule.name, missing, names), {
-      code: 'SLUICE_INVALID_WITHIN',
-    });
-  for (const name of names) {
-    const key = keys[name];
-    if (typeof key === 'string' && key !== '') continue;
-    throw new RateLimitArgumentError(withinMessages.wrongParentKey(rule.name, name, key), {
-      code: 'SLUICE_INVALID_WITHIN',
-    });
-  }
-  return keys as Readonly<Record<string, string>>;
+  if (unknown.length > 0) return withinMessages.unknownParents(limit, unknown, names);
+  const missing = names.filter((name) => !Object.hasOwn(within, name) || within[name] === undefined);
+  if (missing.length > 0) return withinMessages.missingParents(limit, missing, names);
+  const wrong = names.find((name) => typeof within[name] !== 'string' || within[name] === '');
+  return wrong === undefined ? undefined : withinMessages.wrongParentKey(limit, wrong, within[wrong]);
 }

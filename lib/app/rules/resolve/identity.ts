@@ -4,11 +4,12 @@ import {
   InternalServerErrorException,
   UnauthorizedException,
 } from '@nestjs/common';
-import { RateLimitArgumentError, RateLimitConfigError } from '../../../engine/errors/errors.js';
+import { argumentError, configError } from '../../../engine/errors/errors.js';
 import { messages } from '../../../engine/errors/messages/general.js';
 import type { ResolvedKey } from '../../../engine/limits/identity.js';
 import type { OnMissingKey, Phase } from '../../config/common-limit-options.js';
 import type { BoundKey } from '../../key-resolvers/key-resolver.factory.js';
+import { getOrMake } from '../../../engine/util/objects.js';
 import { connectionOf, onClose } from '../../transports/connection.js';
 import { isUnread } from '../../transports/read-request.js';
 import type { RequestParts } from '../../transports/request-reader.js';
@@ -25,7 +26,7 @@ export function identityOfKey(rule: Rule, key: ResolvedKey): string | undefined 
   if (typeof key === 'string' && key !== '') return key;
   if (key === undefined || key === null || key === '') return undefined;
   if (Number.isFinite(key) || typeof key === 'bigint') return String(key);
-  throw new RateLimitArgumentError(messages.wrongResolvedKey(rule.name, key), { code: 'SLUICE_INVALID_RESULT' });
+  throw argumentError('SLUICE_INVALID_RESULT', messages.wrongResolvedKey(rule.name, key));
 }
 
 /** The outcome for a request without a key of a limit: the limit's own key, or that of its tenants. */
@@ -61,7 +62,7 @@ export function identityWithoutKey(
       const text = messages.noReader(rule.name, context.getType<string>());
       log.error(text);
       throw new InternalServerErrorException(messages.uncheckable(), {
-        cause: new RateLimitConfigError(text, { code: 'SLUICE_NO_READER' }),
+        cause: configError('SLUICE_NO_READER', text),
       });
     }
     case 'skip unread':
@@ -83,7 +84,6 @@ export function routeText(context: ExecutionContext): string {
 
 /** The end of a text that was composed with a missing value or with an object. */
 const OF_NOTHING = /(?:^|[^A-Za-z0-9])(?:undefined|null|NaN|\[object Object\])$/;
-/** The maximum number of field names in a message. */
 const MOST_FIELDS = 10;
 
 /** The rules whose keys have been reported. */
@@ -137,8 +137,7 @@ function warnOfMissingKey(
   const { key, log, addressIsMeant } = rule.settings;
   if (addressIsMeant === true || typeof by.given !== 'function') return;
   const handler = context.getHandler() as Function | null;
-  let counts = seen.get(rule);
-  if (counts === undefined) seen.set(rule, (counts = new Map<object | null, number>()));
+  const counts = getOrMake(seen, rule, () => new Map<object | null, number>());
   const count = counts.get(handler) ?? 0;
   if (count === MOST_WATCHED) return;
   counts.set(handler, count + 1);

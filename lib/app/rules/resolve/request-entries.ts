@@ -54,12 +54,13 @@ function fixedEntries(rules: readonly Rule[], context: ExecutionContext, parts: 
   let key: ResolvedKey;
   let areAllChecked = true;
   const entries = rules.map((rule) => {
-    if (rule.identify !== identify) {
-      ({ identify } = rule);
+    const { settings } = rule;
+    // Fixed rules with equal keys share this function.
+    if (settings.key.identify !== identify) {
+      ({ identify } = settings.key);
       // Never a promise: only functions of the app return promises.
       key = identify(context, parts) as ResolvedKey;
     }
-    const { settings } = rule;
     const identity = identityOfKey(rule, key) ?? identityWithoutKey(rule, settings.key, context, parts);
     const limit = identity === undefined ? undefined : rule.limitFor(identity);
     if (limit === undefined || limit.off) {

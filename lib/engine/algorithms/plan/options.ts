@@ -1,15 +1,12 @@
-import { RateLimitConfigError } from '../../errors/errors.js';
+import { configError } from '../../errors/errors.js';
 import type { OptionKind, OptionRows } from '../../options/option-row.js';
 import { MOST_UNITS } from '../scale.js';
 
-/** The error messages of `rollover` and `credits`. */
-const planTermsMessages = {
-  tooManyUnits: (location: string, received: number, most: number) =>
-    `${location}: expected at most ${most} units for a limit with 'rollover' or 'credits', received ${received}`,
-} as const;
+const tooManyUnits = (location: string, received: number) =>
+  `${location}: expected at most ${MOST_UNITS} units for a limit with 'rollover' or 'credits', received ${received}`;
 
 /** The denominator of shares. */
-const MILLION = 1_000_000;
+export const MILLION = 1_000_000;
 
 /** The options of calendar windows that turn them into plans. */
 export interface PlanOptions {
@@ -62,9 +59,6 @@ export interface PlanTerms {
 
 /** The terms of a plan whose options have been checked. Throws `RateLimitConfigError`. */
 export function planTerms({ rollover, credits }: PlanOptions, quota: number, location: string): PlanTerms {
-  if (quota > MOST_UNITS)
-    throw new RateLimitConfigError(planTermsMessages.tooManyUnits(location, quota, MOST_UNITS), {
-      code: 'SLUICE_INEXACT_RATE',
-    });
+  if (quota > MOST_UNITS) throw configError('SLUICE_INEXACT_RATE', tooManyUnits(location, quota));
   return { rollover: Math.round((rollover ?? 0) * MILLION), credits: credits === true, mostCredits: MOST_UNITS };
 }

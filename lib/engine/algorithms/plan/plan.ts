@@ -3,7 +3,7 @@ import type { Algorithm, Variant } from '../algorithm.js';
 import type { CalendarWindow } from '../calendar.js';
 import type { CalendarWindowParameters, CalendarWindowState } from '../window-state.js';
 import { inProportion } from '../scale.js';
-import { type PlanOptions, planOptions, type PlanTerms, planTerms } from './options.js';
+import { MILLION, type PlanOptions, planOptions, type PlanTerms, planTerms } from './options.js';
 
 export interface PlanParameters extends CalendarWindowParameters {
   readonly plan: PlanTerms;
@@ -49,9 +49,6 @@ interface Around {
 }
 
 type Windowed = Algorithm<PlanOptions, CalendarWindowParameters, CalendarWindowState>;
-
-/** The denominator of shares. */
-const MILLION = 1_000_000;
 
 /** The time for which credits are stored on Redis: ten years. */
 const CREDITS_KEPT_FOR = 10 * 366 * 86_400 * 1e6;

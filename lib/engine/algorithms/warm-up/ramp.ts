@@ -1,7 +1,7 @@
 import { number, object, time } from '../../options/kinds.js';
 import type { OptionRows } from '../../options/option-row.js';
 import type { Duration } from '../../options/values.js';
-import { RateLimitConfigError } from '../../errors/errors.js';
+import { configError } from '../../errors/errors.js';
 import { readOptions } from '../../options/check-options.js';
 import { gcd, type Scale } from '../scale.js';
 import { show } from '../../errors/wording.js';
@@ -59,11 +59,8 @@ export const warmUpOptions = {
   },
 } as const satisfies OptionRows;
 
-/** The messages of limits that warm up. */
-const warmUpMessages = {
-  tooLong: (location: string, received: unknown) =>
-    `${location}.for: a warm-up of ${show(received)} cannot be counted in whole numbers with this rate. Make it shorter, or use a 'rate' and an 'interval' that divide each other`,
-} as const;
+const tooLong = (location: string, received: unknown) =>
+  `${location}.for: a warm-up of ${show(received)} cannot be counted in whole numbers with this rate. Make it shorter, or use a 'rate' and an 'interval' that divide each other`;
 
 /**
  * A ramp in whole numbers: the warming-up limiter of Guava (`SmoothWarmingUp`). With k = 1 / from, a unit of a cold limit takes k times as
@@ -94,8 +91,7 @@ export function rampOf(given: WarmUpOptions, { unit, speed, tick }: Scale, quota
   const rest = speed * (5 * part + whole);
   const use = unit * 2 * (part + whole);
   const warm = speed * (part + whole);
-  if (rest > MAX || use > MAX)
-    throw new RateLimitConfigError(warmUpMessages.tooLong(within, given.for), { code: 'SLUICE_INEXACT_RATE' });
+  if (rest > MAX || use > MAX) throw configError('SLUICE_INEXACT_RATE', tooLong(within, given.for));
   const divisor = gcd(gcd(rest, use), warm);
   const ramp = {
     rest: rest / divisor,
@@ -105,7 +101,7 @@ export function rampOf(given: WarmUpOptions, { unit, speed, tick }: Scale, quota
     extra: Math.floor((ticks * speed * (whole - part)) / (whole + part)),
   };
   if (ramp.cold > MAX || quota * ramp.use > MAX || ticks * speed * whole > MAX || quota * unit > MAX) {
-    throw new RateLimitConfigError(warmUpMessages.tooLong(within, given.for), { code: 'SLUICE_INEXACT_RATE' });
+    throw configError('SLUICE_INEXACT_RATE', tooLong(within, given.for));
   }
   return ramp;
 }

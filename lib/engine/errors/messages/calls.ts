@@ -1,4 +1,4 @@
-import { counted, didYouMean, listOf, show, unknownName, wrongInput } from '../wording.js';
+import { counted, didYouMean, quoted, show, unknownName, wrongInput } from '../wording.js';
 
 /** The messages of calls from code, and of limits in the options of outgoing API calls and jobs. */
 export const askMessages = {
@@ -34,8 +34,8 @@ export const keyMessages = {
     `'user:' and the id, such as 'user:${value === '' || value.length > 40 || value.includes(':') ? '42' : value}'`,
   address: () => "'ip:' and an address, such as 'ip:203.0.113.7'",
   beginning: (begins: readonly string[]) =>
-    `a beginning of its keys, such as ${listOf(
-      begins.map((each) => `'${each}*'`),
+    `a beginning of its keys, such as ${quoted(
+      begins.map((each) => `${each}*`),
       'or',
     )}`,
   listedAddress: (ip: string, otherKeys: boolean) =>
@@ -68,12 +68,6 @@ export const waitMessages = {
     `limit '${limit}' lets no more calls wait: ${all} of this process wait for units, ten times the maximum for one key that option 'maxWaiters' (${most}) allows`,
 } as const;
 
-const quoted = (names: readonly string[], conjunction: 'and' | 'or' = 'and') =>
-  listOf(
-    names.map((name) => `'${name}'`),
-    conjunction,
-  );
-
 const example = (missing: readonly string[]) =>
   `{ within: { ${missing.map((name) => `${/^[a-z_$][\w$]*$/i.test(name) ? name : `'${name}'`}: '…'`).join(', ')} } }`;
 
@@ -105,13 +99,13 @@ export const withinMessages = {
   notHere: (location: string, limit: string) =>
     `${location}: limit '${limit}' is within another one, whose key is unknown here. Use a limit without 'within'`,
   missingParents: (limit: string, missing: readonly string[], within: readonly string[]) =>
-    `limit '${limit}' is within ${quoted(within)}, and the ${missing.length > 1 ? 'keys' : 'key'} of ${quoted(missing)} ` +
+    `limit '${limit}' is within ${quoted(within, 'and')}, and the ${missing.length > 1 ? 'keys' : 'key'} of ${quoted(missing, 'and')} ` +
     `${missing.length > 1 ? 'are' : 'is'} missing: expected ${example(within)}`,
   wrongOptions: (received: unknown) => wrongInput('options', '{ within } or nothing', received),
   wrongWithin: (limit: string, received: unknown, within: readonly string[]) =>
     wrongInput('within', `the keys of the limits that '${limit}' is within: ${example(within)}`, received),
   unknownParents: (limit: string, unknown: readonly string[], within: readonly string[]) =>
-    `within: limit '${limit}' is not within ${quoted(unknown, 'or')}, expected only ${quoted(within)}`,
+    `within: limit '${limit}' is not within ${quoted(unknown, 'or')}, expected only ${quoted(within, 'and')}`,
   notWithin: (limit: string) => `limit '${limit}' is within no other limit. Remove 'within' from the call`,
   wrongParentKey: (limit: string, parent: string, received: unknown) =>
     wrongInput(`within.${parent}`, `a string that is not empty, the key of '${parent}' for limit '${limit}'`, received),
@@ -119,15 +113,9 @@ export const withinMessages = {
     `limit '${limit}' is within another one, so its units cannot be reserved for the future. Remove 'maxWait': only units that fit now can be taken`,
 } as const;
 
-const words = (list: readonly string[]) =>
-  listOf(
-    list.map((word) => `'${word}'`),
-    'or',
-  );
-
 /** The messages of priorities, and of the units that are reserved for them. */
 export const priorityMessages = {
-  wrongPriority: (received: unknown, known: readonly string[]) => wrongInput('priority', words(known), received),
+  wrongPriority: (received: unknown, known: readonly string[]) => wrongInput('priority', quoted(known, 'or'), received),
   unknownMember: (received: string, known: readonly string[]) => unknownName('option', received, known),
 } as const;
 

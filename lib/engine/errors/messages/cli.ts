@@ -2,13 +2,10 @@ import { counted, didYouMean, listOf, missingInput, nearest, show, unknownName, 
 import { MODULE_NAMESPACE } from '../../limits/limit-settings.js';
 import { nearDuration, optionMessages } from './options.js';
 
-/** The maximum number of names to list. */
 const MOST_NAMES = 20;
 
-/** The maximum number of routes to list. */
 const MOST_ROUTES = 5;
 
-/** The maximum number of options in a message. */
 const MOST_OPTIONS = 12;
 
 function shortened(names: readonly string[]): string {

@@ -1,10 +1,7 @@
 import { DURATION_FORM, durationHint } from '../../options/values.js';
-import { counted, didYouMean, listOf, missingInput, show, unknownName, wrongInput } from '../wording.js';
+import { counted, didYouMean, listOf, missingInput, quoted, show, unknownName, wrongInput } from '../wording.js';
 import { LACKS_A_RIGHT } from '../reasons.js';
 import { almost, optionMessages } from './options.js';
-
-const quoted = (word: string) => `'${word}'`;
-const quotedList = (words: readonly string[]) => words.map(quoted).join(', ');
 
 /** The members of a decision that messages show. */
 interface ShownDecision {
@@ -55,7 +52,7 @@ export const messages = {
     `${location}: unknown limit ${show(name)}` +
     (didYouMean(name, known) ||
       (known.length > 0
-        ? `, expected a defined limit: ${quotedList(known)}`
+        ? `, expected a defined limit: ${quoted(known)}`
         : ". No limit is defined: add it to 'define'")),
   alreadyApplies: (location: string, name: string, place: string) =>
     `${location}: '${name}' is the limit ${place}, which already applies to every route, so remove it here. ` +
@@ -158,7 +155,7 @@ export const messages = {
   wrongReason: (received: unknown) =>
     wrongInput('@SkipRateLimit.because', 'the reason as a text that is not empty', received),
   skipsNothing: (location: string, name: unknown, known: readonly string[]) =>
-    wrongInput(location, `a limit that applies there (${known.length > 0 ? quotedList(known) : 'none does'})`, name) +
+    wrongInput(location, `a limit that applies there (${known.length > 0 ? quoted(known) : 'none does'})`, name) +
     (typeof name === 'string'
       ? ''
       : "; an object of names is for @SkipThrottle of @nestjs/throttler, and 'npx nestjs-sluice migrate' converts an app from it"),
@@ -176,7 +173,7 @@ export const messages = {
       : `; request.user is known only after the guards: if the key needs it, add phase: 'authenticated'`),
   userWithoutId: (name: string, route: string, fields: readonly string[]) =>
     `limit '${name}' on ${route}: request.user has no 'id', 'sub' or 'userId' that is a string or a number, so the request counts as ` +
-    `unauthenticated. request.user has ${fields.length === 0 ? 'no fields' : `the fields ${quotedList(fields)}`}. Set the limit's 'key' to a ` +
+    `unauthenticated. request.user has ${fields.length === 0 ? 'no fields' : `the fields ${quoted(fields)}`}. Set the limit's 'key' to a ` +
     "function that returns the field that identifies a user, and add phase: 'authenticated'",
   functionFailed: (name: string, route: string, option: string, phase: string, isBeforeUser: boolean) =>
     `limit '${name}' on ${route}: its '${option}' failed in phase '${phase}', so the request fails` +
@@ -241,14 +238,14 @@ export const messages = {
   sameKeyTwice: (name: string, key: string) =>
     `check: limit '${name}' is listed twice for the key ${show(key)}. List it once, with the sum of the costs`,
   noHistory: (name: string, able: readonly string[]) =>
-    `limit '${name}' keeps no history. Use algo ${listOf(able.map(quoted), 'or')}`,
+    `limit '${name}' keeps no history. Use algo ${quoted(able, 'or')}`,
   unusableRedis: (reason: string) =>
     `RateLimitModule.redis: no connection could be created from this value (${reason}). Expected something that ioredis can connect to`,
   noIoredis: () =>
     "redis: the package 'ioredis' could not be loaded. Install it next to nestjs-sluice, or pass a node-redis client as 'redis'",
   countFailed: (name: string) => `the function 'count' of limit '${name}' failed, so the request counts`,
   measuresHeld: (location: string, algo: string, able: readonly string[]) =>
-    `${location}.cost: units of '${algo}' are held, so they cannot be settled by bytes or duration. Use a number, or algo ${listOf(able.map(quoted), 'or')}`,
+    `${location}.cost: units of '${algo}' are held, so they cannot be settled by bytes or duration. Use a number, or algo ${quoted(able, 'or')}`,
   notMeasured: (name: string, transport: string) =>
     `limit '${name}' has a cost by bytes, but the bytes of a response are unknown (transport '${transport}'), so its requests are charged the estimate. Bytes are known over HTTP, if the response has a connection`,
   wrongCount: (received: unknown) => `expected true, false or a whole number >= 0, received ${show(received)}`,
@@ -282,7 +279,7 @@ export const messages = {
   notReservable: (name: string, algo: string, able: readonly string[]) =>
     `limit '${name}' of algo '${algo}' does not support reservations. Use ${listOf(able, 'or')}`,
   notHeld: (name: string, algo: string, able: readonly string[]) =>
-    `limit '${name}' of algo '${algo}' gives no lease to hold. Use algo ${listOf(able.map(quoted), 'or')}`,
+    `limit '${name}' of algo '${algo}' gives no lease to hold. Use algo ${quoted(able, 'or')}`,
   onlyHeld: (name: string, algo: string, what: string) =>
     `limit '${name}' of algo '${algo}' cannot be ${what}. Release its leases instead`,
   wrongActual: (received: unknown) => wrongInput('actual cost', 'a whole number >= 0', received),
@@ -296,7 +293,7 @@ export const messages = {
   expectedRefusal: ({ limit, remaining }: ShownDecision) =>
     `limit '${limit}': expected it to reject, but it allowed (and has ${counted(remaining, 'unit')} left)`,
   expectedRefusalBy: (name: string, refusing: readonly string[]) =>
-    `limit '${name}': expected it to reject, but ${quotedList(refusing)} rejected`,
+    `limit '${name}': expected it to reject, but ${quoted(refusing)} rejected`,
   expectedWait: ({ limit, retryAfterMs }: ShownDecision, expected: number) =>
     `limit '${limit}': expected it to reject for ${expected} ms, but it rejected for ${retryAfterMs} ms`,
   wrongSignal: (received: unknown) => wrongInput('signal', 'an AbortSignal', received),
@@ -343,7 +340,7 @@ export const messages = {
   unnamedLimit: (location: string, name: unknown, known: readonly string[], choosesByRequest: boolean) =>
     `${location}: ${unknownName('limit', name, [])}` +
     (didYouMean(name, known) ||
-      `, expected a limit of 'define', 'forFeature' or 'limits' with a 'name': ${known.length > 0 ? quotedList(known) : 'there is none'}`) +
+      `, expected a limit of 'define', 'forFeature' or 'limits' with a 'name': ${known.length > 0 ? quoted(known) : 'there is none'}`) +
     (choosesByRequest ? '; to change limits that a function returns, let it return the names of defined limits' : ''),
   otherOfName: (location: string, name: string, defined: string) =>
     `${location}: the limit '${name}' has the name of another one in ${defined}, and changes by that name do not reach it. ` +

@@ -1,5 +1,5 @@
 import type { RateLimitErrorCode } from '../errors.js';
-import { editsBetween, listOf, missingInput, unknownName, wrongInput } from '../wording.js';
+import { editsBetween, listOf, missingInput, quoted, unknownName, wrongInput } from '../wording.js';
 import { durationHint } from '../../options/values.js';
 
 /** The suggestion after a name that is valid in another place and differs by one letter, such as `limit` and `limits`. */
@@ -101,12 +101,7 @@ export const optionMessages = {
     `option '${option}' is not an option of '${algo}': it belongs to ${listOf(able, 'and')}`,
   /** The end of a message about an option that a limit can't have, if it lacks others, whose names the user may not know. */
   lacking: (algo: string, missing: readonly string[]) =>
-    missing.length === 0
-      ? ''
-      : `; '${algo}' needs ${listOf(
-          missing.map((each) => `'${each}'`),
-          'and',
-        )}`,
+    missing.length === 0 ? '' : `; '${algo}' needs ${quoted(missing, 'and')}`,
   exclude: (option: string, other: string, expected = 'only one of them') =>
     `options '${option}' and ${other} exclude each other: expected ${expected}`,
   needs: (option: string, needed: string, what: string) => `option '${option}' needs '${needed}', ${what}`,

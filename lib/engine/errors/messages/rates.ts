@@ -1,4 +1,4 @@
-import { listOf, show, wrongInput } from '../wording.js';
+import { listOf, quoted, show, wrongInput } from '../wording.js';
 import { optionMessages } from './options.js';
 
 /** The messages of lists. */
@@ -42,8 +42,6 @@ export const planMessages = {
     `limit '${limit}' takes no anchor: its option 'anchor' is not a function of the request. Remove 'anchor' from the call`,
 } as const;
 
-const quoted = (words: readonly string[]) => words.map((word) => `'${word}'`);
-
 /** The messages of policies: their errors, and changes of their versions. */
 export const policyMessages = {
   wrongValue: (shown: string, expected: string) => `expected ${expected}, received ${shown}`,
@@ -51,7 +49,7 @@ export const policyMessages = {
   impossibleKey: (expected: string) => `expected ${expected}, received a key that the limit never uses`,
   unknown: (name: string, known: readonly string[]) => optionMessages.unknown(name, known),
   noCommonAlgorithm: (options: readonly string[]) =>
-    `no algorithm has all of the options ${listOf(quoted(options), 'and')}. Use the options of one algorithm`,
+    `no algorithm has all of the options ${quoted(options, 'and')}. Use the options of one algorithm`,
   twice: (name: string) => `${show(name)} appears twice. Keep one`,
   onBothLists: (other: string) => `the same entry is also in ${other}. Keep it on one of the lists`,
   nothingSaid: (known: readonly string[]) =>
@@ -71,7 +69,7 @@ export const policyMessages = {
   timedOut: (timeoutMs: number) => `it returned nothing within ${timeoutMs} ms`,
   unknownLimit: (name: string, known: readonly string[]) =>
     `unknown limit ${show(name)}, expected a limit of 'define', 'forFeature' or 'limits', or, in the policy's 'limits', an 'algo': ` +
-    (known.length > 0 ? quoted(known).join(', ') : 'there is none'),
+    (known.length > 0 ? quoted(known) : 'there is none'),
   needsRestart: (option: string, received: unknown, running: unknown) =>
     `option '${option}' would change from ${show(running)} to ${show(received)}, which needs a restart: it cannot change while the app runs`,
   goneLimit: (name: string) =>

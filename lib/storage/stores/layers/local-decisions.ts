@@ -1,9 +1,6 @@
 import { RateLimitStoreError } from '../../../engine/errors/errors.js';
-import {
-  type CompiledLimit,
-  STORE_ERROR_POLICIES,
-  type StoreErrorPolicy,
-} from '../../../engine/limits/compiled-limit.js';
+import type { CompiledLimit } from '../../../engine/limits/compiled-limit.js';
+import { STORE_ERROR_POLICIES, type StoreErrorPolicy } from '../../../engine/limits/limit-settings.js';
 import type { Counter } from '../../../engine/limits/counter.js';
 import type { Charge, Check, Store, StoreDecision } from '../store.js';
 import { openDecision } from '../store-decision.js';

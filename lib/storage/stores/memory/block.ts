@@ -1,4 +1,5 @@
-import type { CompiledLimit, Escalation } from '../../../engine/limits/compiled-limit.js';
+import type { CompiledLimit } from '../../../engine/limits/compiled-limit.js';
+import type { Escalation } from '../../../engine/limits/limit-settings.js';
 
 /** The block of a counter; times are in microseconds. If `duration` is 0, the block is over and only kept for its offences. */
 export interface Block {
