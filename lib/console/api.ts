@@ -1,4 +1,4 @@
-// The protocol between the console's server and its page: JSON, in which no number is infinite and no member is undefined.
+// The protocol between the console's server and its page: JSON, in which no number is infinite. Undefined members are left out.
 
 export type * from './api/overview.js';
 export type * from './api/incidents.js';

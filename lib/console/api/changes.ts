@@ -10,8 +10,8 @@ export interface RateInfo {
   /** The options of the algorithm that can be changed, such as `rate`, `interval`, `burst`. */
   patchable: string[];
   configured: { rate: string; options: AlgorithmOptions; mode: LimitMode };
-  current: { rate: string; options: AlgorithmOptions; source: OverrideSource; override?: OverrideInfo };
-  mode: { mode: LimitMode; source: OverrideSource; override?: OverrideInfo };
+  current: { rate: string; options: AlgorithmOptions; source: OverrideSource; override?: OverrideInfo | undefined };
+  mode: { mode: LimitMode; source: OverrideSource; override?: OverrideInfo | undefined };
   candidate: CandidateInfo | null;
 }
 
@@ -29,7 +29,7 @@ export interface Rates {
   /** The newest change, 0 before the first one; `api/rollback` accepts an earlier version. `null` if it could not be read. */
   version: number | null;
   /** The reason why rates could not be read. The response then has the ones that this instance uses. */
-  problem?: string;
+  problem?: string | undefined;
 }
 
 /** Response of changes that don't concern a key. */
@@ -37,11 +37,11 @@ export interface Changed {
   /** `false` if there was nothing to clear or undo. */
   changed: boolean;
   /** The number of the change for `api/undo`; absent if unknown. */
-  version?: number;
+  version?: number | undefined;
   /** The values before and after, as text; absent if unknown. */
-  before?: string;
-  after?: string;
-  warning?: string;
+  before?: string | undefined;
+  after?: string | undefined;
+  warning?: string | undefined;
 }
 
 /** An entry in the log of changes. */
@@ -54,14 +54,14 @@ export interface ChangeInfo {
   limit: string | null;
   /** The key that was changed: an identity (a hash unless `identities: 'plain'`), a pattern, or a network; `null` for all. */
   key: string | null;
-  by?: string;
-  reason?: string;
+  by?: string | undefined;
+  reason?: string | undefined;
   /** The number of a change of rates, modes or lists, for rollbacks; `null` for a change of a key's counter. */
   version: number | null;
-  rollbackTo?: number;
+  rollbackTo?: number | undefined;
   /** The value before and after, as text. For a change of a counter, `after` has its `duration` or `units`. */
-  before?: string;
-  after?: string;
+  before?: string | undefined;
+  after?: string | undefined;
 }
 
 /** The effect of a change on one setting. */
@@ -80,5 +80,5 @@ export interface RollbackPreview {
 export interface Changes {
   changes: ChangeInfo[];
   /** Why part of the log could not be read. */
-  problem?: string;
+  problem?: string | undefined;
 }

@@ -24,9 +24,9 @@ export interface InstanceInfo {
   /** `'open'` while it skips its store after repeated failures; `'none'` if its store can't fail. */
   circuit: 'closed' | 'open' | 'none';
   /** Since when the circuit is open, in milliseconds since the epoch; absent while closed. */
-  circuitOpenSince?: number;
+  circuitOpenSince?: number | undefined;
   /** The state of its adaptive limits by name, for those in use; absent if there are none. */
-  adaptive?: Record<string, AdaptiveNow>;
+  adaptive?: Record<string, AdaptiveNow> | undefined;
   /** True for the instance that responds. */
   self: boolean;
 }
@@ -37,7 +37,7 @@ export interface AdaptiveNow {
   limit: number;
   inFlight: number;
   /** Since when it is full, in milliseconds since the epoch; absent while it has room. */
-  fullSince?: number;
+  fullSince?: number | undefined;
 }
 
 /** A key of a limit, with its count. */
@@ -45,7 +45,7 @@ export interface TopKey {
   /** A hash of the identity. */
   id: string;
   /** The identity, with `identities: 'plain'`. */
-  identity?: string;
+  identity?: string | undefined;
   /**
    * The upper bound of the count; the lower bound is `count - error`. An estimate if a limit rejected more than 10,000 different keys per
    * second.
@@ -69,7 +69,7 @@ export interface TopKeys {
   at: number;
   coverage: Coverage;
   /** The reason why the other instances could not be read. The keys are then those of this instance alone. */
-  problem?: string;
+  problem?: string | undefined;
 }
 
 /** The kind of an incident. */
@@ -186,5 +186,5 @@ export interface Incidents {
   incidents: Incident[];
   coverage: Coverage;
   /** The reason why other instances could not be read. The incidents are then those of this instance alone. */
-  problem?: string;
+  problem?: string | undefined;
 }

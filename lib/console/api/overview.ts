@@ -31,17 +31,17 @@ export interface LimitInfo {
   /** The rate of its candidate as text; `null` if it has none. */
   candidate: string | null;
   /** The name of its units. For a currency, a unit is a millionth of it. */
-  unit?: string;
+  unit?: string | undefined;
   /** The name of its parent limit. */
-  within?: string;
+  within?: string | undefined;
   /** Its own units, not counting those that it may borrow; absent if it borrows nothing. */
-  own?: number;
+  own?: number | undefined;
   /** The units that limits below it may not borrow. */
-  kept?: number;
+  kept?: number | undefined;
   /** The key of the tenants that share its units, and the units that each may always use. */
-  share?: { by: string; floor: number };
+  share?: { by: string; floor: number } | undefined;
   /** The period of a plan or budget. */
-  plan?: PlanInfo;
+  plan?: PlanInfo | undefined;
 }
 
 /** A limit with calendar windows. */
@@ -49,11 +49,11 @@ export interface PlanInfo {
   period: string;
   timezone: string;
   /** Where windows begin, in milliseconds since the epoch; `'each'` if it depends on the customer, absent for the calendar's own. */
-  anchor?: number | 'each';
+  anchor?: number | 'each' | undefined;
   /** The share of the remaining units that moves into the next window. */
-  rollover?: number;
+  rollover?: number | undefined;
   /** True if customers have prepaid units. */
-  credits?: true;
+  credits?: true | undefined;
 }
 
 /** Response of `GET api/session`. */
@@ -72,9 +72,9 @@ export interface Session {
   /** The instance that responds. */
   instance: string;
   /** For a console outside the app: when the app's limits were published, in milliseconds since the epoch. */
-  observedSince?: number;
+  observedSince?: number | undefined;
   /** For such a console: the reason if it can't read rates, modes and lists. Limits then have their configured ones. */
-  changesUnread?: string;
+  changesUnread?: string | undefined;
   limits: LimitInfo[];
 }
 
@@ -172,7 +172,7 @@ export interface Overview {
   /** `null` if the app doesn't count on Redis. */
   redis: RedisInfo | null;
   /** A current problem, such as that Redis doesn't answer. Only this instance is shown then. */
-  problem?: string;
+  problem?: string | undefined;
 }
 
 /**
@@ -183,7 +183,7 @@ export interface Tick extends Omit<Overview, 'range' | 'totals' | 'unknown'> {
   /** The active incidents, the most severe first, as in `GET api/incidents`. */
   incidents: Incident[];
   /** The top keys of the requested limit. */
-  top?: TopKeys;
+  top?: TopKeys | undefined;
 }
 
 /** The effect that a rate would have had. */
@@ -224,14 +224,14 @@ export interface Demand {
   rates: RateOutcome[];
   coverage: Coverage;
   /** The reason why the other instances could not be read. The numbers are then those of this instance alone. */
-  problem?: string;
+  problem?: string | undefined;
 }
 
 /** A counter in a hierarchy of limits. */
 export interface TreeNode {
   /** The hash of the identities that lead to it, the root's first, and the id of its parent. */
   id: string;
-  parent?: string;
+  parent?: string | undefined;
   limit: string;
   /** Its own identity, in plain text or as a hash. */
   key: string;
@@ -242,7 +242,7 @@ export interface TreeNode {
   /** The used units beyond its own: borrowed from its parent. */
   borrowed: number;
   /** The reason why it could not be read. */
-  unread?: string;
+  unread?: string | undefined;
 }
 
 /** Response of `GET api/tree?limit=`: the recently used or rejected counters of a hierarchy. */
@@ -257,14 +257,14 @@ export interface Tree {
   /** Since when keys are counted; `null` if none were counted. */
   since: number | null;
   coverage: Coverage;
-  problem?: string;
+  problem?: string | undefined;
 }
 
 /** A tenant of a limit whose units are shared. */
 export interface TenantInfo {
   id: string;
   /** Its name; absent if consoles show hashes. */
-  name?: string;
+  name?: string | undefined;
   weight: number;
   /** The units that it may use in a span, regardless of others. */
   part: number;
@@ -286,5 +286,5 @@ export interface Tenants {
     tenants: TenantInfo[];
   }[];
   /** The reason why tenants are unknown, such as an app that counts in process. */
-  problem?: string;
+  problem?: string | undefined;
 }

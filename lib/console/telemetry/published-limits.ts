@@ -21,7 +21,7 @@ export interface PublishedApp {
   readonly ipv6Prefix: number;
   readonly identities: 'hashed' | 'plain';
   /** The name of the instance's region, if there are several. */
-  readonly region?: string;
+  readonly region?: string | undefined;
   readonly limits: readonly PublishedLimitInfo[];
 }
 
@@ -66,8 +66,7 @@ export function publishedText(
     if (length > MOST_PUBLISHED) break;
     limits.push(published);
   }
-  const region = regions?.name;
-  const app: PublishedApp = { version, ipv6Prefix, identities, ...(region !== undefined && { region }), limits };
+  const app: PublishedApp = { version, ipv6Prefix, identities, region: regions?.name, limits };
   return JSON.stringify(app);
 }
 

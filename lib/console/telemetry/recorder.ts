@@ -88,8 +88,8 @@ export class Recorder {
       clockOffsetMs: this.redis === undefined ? 0 : clock.offsetMs,
       lastSeenAt: now,
       circuit,
-      ...(this.circuitOpenSince !== undefined && { circuitOpenSince: this.circuitOpenSince }),
-      ...(adaptive && { adaptive }),
+      circuitOpenSince: this.circuitOpenSince,
+      adaptive,
     };
   }
 

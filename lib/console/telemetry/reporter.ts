@@ -211,12 +211,10 @@ export function readInstance(text: unknown): PublishedInstance | undefined {
     const isNumber = [pid, startedAt, clockOffsetMs, lastSeenAt].every((each) => Number.isFinite(each));
     const isCircuit = circuit === 'closed' || circuit === 'open' || circuit === 'none';
     if (!isText || !isNumber || !isCircuit) return undefined;
-    const adaptive = readAdaptive(published['adaptive']);
-    const circuitOpenSince = timeOr(published['circuitOpenSince']);
     return {
       ...({ id, version, host, pid, startedAt, clockOffsetMs, lastSeenAt, circuit } as PublishedInstance),
-      ...(circuit === 'open' && circuitOpenSince !== undefined && { circuitOpenSince }),
-      ...(adaptive && { adaptive }),
+      circuitOpenSince: circuit === 'open' ? timeOr(published['circuitOpenSince']) : undefined,
+      adaptive: readAdaptive(published['adaptive']),
     };
   } catch {
     return undefined;
@@ -228,8 +226,7 @@ function readAdaptive(published: unknown): Record<string, AdaptiveNow> | undefin
   const known = Object.entries(published as Record<string, Partial<AdaptiveNow> | null>).flatMap(([label, now]) => {
     const { limit = NaN, inFlight = NaN } = now ?? {};
     if (![limit, inFlight].every((each) => Number.isSafeInteger(each) && each >= 0)) return [];
-    const fullSince = timeOr(now?.fullSince);
-    return [[label, { limit, inFlight, ...(fullSince !== undefined && { fullSince }) }]];
+    return [[label, { limit, inFlight, fullSince: timeOr(now?.fullSince) }]];
   });
   return Object.fromEntries(known) as Record<string, AdaptiveNow>;
 }

@@ -15,8 +15,7 @@ export class FullSince {
       const known = this.full.get(label);
       if (inFlight >= limit && inFlight > 0) this.full.set(label, { since: known?.since ?? at, seenAt: at });
       else if (known !== undefined && at - known.seenAt > ROOM_MS) this.full.delete(label);
-      const since = this.full.get(label)?.since;
-      return [label, { limit, inFlight, ...(since !== undefined && { fullSince: since }) }] as const;
+      return [label, { limit, inFlight, fullSince: this.full.get(label)?.since }] as const;
     });
     return Object.fromEntries(seen);
   }

@@ -59,7 +59,7 @@ export class DeviationLists {
     const failure = await this.overrides.readIfPossible();
     const found = query.kind === 'overrides' ? this.overridden() : this.listed();
     const problem = failure && unreadProblem(failure);
-    return { ...(await this.matching(found, query)), ...(problem !== undefined && { problem }) };
+    return { ...(await this.matching(found, query)), problem };
   }
 
   /** The key of an override by its id on a page; empty for all identities. */
@@ -100,7 +100,8 @@ export class DeviationLists {
             limit: labels.get(limit) ?? limit.name,
             value: valuesText(override),
             expiresAt: expiresAt ?? null,
-            ...causeOf({ by, reason }),
+            by,
+            reason,
           },
         };
       }
@@ -115,7 +116,7 @@ export class DeviationLists {
   private entry(listed: ListedEntry): ListDeviation {
     const item = this.names.item(listed);
     const { id, entry, limit, expiresAt, by, reason } = item;
-    return { kind: 'lists', id, key: entry, limit, expiresAt, ...causeOf({ by, reason }), item };
+    return { kind: 'lists', id, key: entry, limit, expiresAt, by, reason, item };
   }
 
   private async matching(all: Iterable<Found> | AsyncIterable<Found>, query: DeviationQuery): Promise<Page> {
@@ -165,7 +166,7 @@ export class DeviationLists {
       since: noted.since,
       isCut: noted.isCut,
       unread,
-      ...(problem !== undefined && { problem }),
+      problem,
     };
   }
 
@@ -205,17 +206,15 @@ export class DeviationLists {
     const key = this.names.key(identity);
     const change = logged.find((each) => each.limit === limit && each.key === key);
     if (change?.action !== 'block') return { kind: 'blocks', origin: 'code', expiresAt };
-    return { kind: 'blocks', origin: 'console', expiresAt, ...causeOf(change) };
+    return { kind: 'blocks', origin: 'console', expiresAt, by: change.by, reason: change.reason };
   }
 
   /** Deletes records of keys that no longer deviate. Returns true if it did. */
   private async forget(list: 'blocks' | 'holds', notes: readonly Note[]): Promise<boolean> {
     this.noted.forget(list, notes);
     if (this.redis === undefined) return true;
-    return this.redis.run(forgetting(this.redis, list, notes)).then(
-      () => true,
-      () => false,
-    );
+    const replies = await this.redis.run(forgetting(this.redis, list, notes)).catch(() => undefined);
+    return replies !== undefined;
   }
 
   private read(list: 'blocks' | 'holds'): Promise<Noted> {
@@ -233,10 +232,6 @@ function byKey(notes: readonly Note[]): Iterable<Note[]> {
     else known.push(note);
   }
   return keys.values();
-}
-
-function causeOf({ by, reason }: { by?: string | undefined; reason?: string | undefined }) {
-  return { ...(by !== undefined && { by }), ...(reason !== undefined && { reason }) };
 }
 
 /** The identity, pattern or address of an entry. */

@@ -105,7 +105,7 @@ export class IncidentViews {
       windowMs: Math.round(now - (current - MINUTE_STEPS * STEP_MS)),
       incidents: await this.withKeys(found),
       coverage,
-      ...(problem !== undefined && { problem }),
+      problem,
     };
   }
 

@@ -6,6 +6,8 @@ import { ConsoleProblem } from '../problem.js';
 import {
   addBucket,
   type Bucket,
+  CHECK_COUNTS,
+  type CheckCounts,
   emptyBucket,
   LIMIT_COUNTS,
   type LimitCounts,
@@ -75,10 +77,7 @@ export class Overviews {
     const now = this.clock.now();
     const last = stepOf(now, stepMs) - stepMs;
     const from = last - (steps - 1) * stepMs;
-    const [reading, redis] = await Promise.all([
-      this.read(stepMs, from, steps * stepMs + LOST_SHOWN_MS, (id, { keys }) => ['hgetall', keys.counts(id, stepMs)]),
-      this.health?.look() ?? null,
-    ]);
+    const [reading, redis] = await Promise.all([this.readAll(stepMs, from, steps), this.health?.look() ?? null]);
     return {
       at: Math.round(now),
       range,
@@ -113,11 +112,13 @@ export class Overviews {
   async lastHour(): Promise<Record<string, LimitTotals>> {
     const { stepMs, steps } = RANGES['1h'];
     const from = stepOf(this.clock.now(), stepMs) - steps * stepMs;
-    const reading = await this.read(stepMs, from, steps * stepMs + LOST_SHOWN_MS, (id, { keys }) => [
-      'hgetall',
-      keys.counts(id, stepMs),
-    ]);
+    const reading = await this.readAll(stepMs, from, steps);
     return reading.steps.totals(from);
+  }
+
+  private readAll(stepMs: number, from: number, steps: number): Promise<Reading> {
+    const withinMs = steps * stepMs + LOST_SHOWN_MS;
+    return this.read(stepMs, from, withinMs, (id, { keys }) => ['hgetall', keys.counts(id, stepMs)]);
   }
 
   /** Reads a range of steps of all instances that reported within `withinMs`. */
@@ -177,7 +178,7 @@ export class Overviews {
 }
 
 function shownOf({ running, lost, coverage, problem }: Reading) {
-  return { instances: running, lost, coverage, ...(problem !== undefined && { problem }) };
+  return { instances: running, lost, coverage, problem };
 }
 
 /** The counts of several instances, by step. */
@@ -215,7 +216,7 @@ class Steps {
     for (let time = from; time <= to; time += stepMs) times.push(time);
     const buckets = times.map((time) => this.buckets.get(time));
     const labels = new Set(buckets.flatMap((bucket) => [...(bucket?.limits.keys() ?? [])]));
-    const checks = (name: keyof Bucket['checks']) => buckets.map((bucket) => bucket?.checks[name] ?? 0);
+    const checks = CHECK_COUNTS.map((name) => [name, buckets.map((bucket) => bucket?.checks[name] ?? 0)]);
     const took = (part: number) => buckets.map((bucket) => (bucket ? quantile(bucket.latencies, part) : null));
     return {
       times,
@@ -223,10 +224,7 @@ class Steps {
       store: {
         p50: took(0.5),
         p99: took(0.99),
-        checks: checks('checks'),
-        fallback: checks('fallback'),
-        cache: checks('cache'),
-        prefetch: checks('prefetch'),
+        ...(Object.fromEntries(checks) as Record<keyof CheckCounts, number[]>),
       },
     };
   }

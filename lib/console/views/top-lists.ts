@@ -16,16 +16,8 @@ const HEARD_MS = 60_000;
 const VALUES = 100;
 
 /** The published keys of all instances. */
-export interface PublishedByAll {
+interface PublishedByAll {
   readonly published: readonly PublishedLimits[];
-  readonly coverage: Coverage;
-  readonly problem?: string;
-}
-
-/** Keys that are known in plain text. */
-export interface KnownKeys {
-  readonly keys: readonly (readonly [label: string, identity: string])[];
-  readonly since: number | null;
   readonly coverage: Coverage;
   readonly problem?: string;
 }
@@ -58,7 +50,7 @@ export class TopLists {
       usedSince: merged.usedSince,
       at: Math.round(now),
       coverage,
-      ...(problem !== undefined && { problem }),
+      problem,
     };
   }
 
@@ -85,7 +77,7 @@ export class TopLists {
    * The most used and most rejected keys of limits, as pairs of label and identity. Keys whose identities are not kept are left out. Their
    * units are counted temporarily from now on. Never rejects because of Redis.
    */
-  async keysOf(labels: readonly string[]): Promise<KnownKeys> {
+  async keysOf(labels: readonly string[]) {
     const now = this.clock.now();
     for (const label of labels) this.limits.watch(label, now + WATCH_MS);
     const watching = labels.slice(0, MOST_WATCHED).flatMap((label) => this.watching(label, now));
@@ -106,7 +98,7 @@ export class TopLists {
     const keys = found
       .toSorted((one, other) => other.count - one.count)
       .map(({ label, identity }) => [label, identity] as const);
-    return { keys, since, coverage, ...(problem !== undefined && { problem }) };
+    return { keys, since, coverage, problem };
   }
 
   /** The keys that this instance knows. An observer counts nothing. */
@@ -118,7 +110,8 @@ export class TopLists {
     const published: PublishedLimits[] = [];
     const begin = () => void (published.length = 0);
     if (this.redis !== undefined) await this.redis.run(first);
-    const { coverage } = await this.instances.read(HEARD_MS, VALUES, publishedBy, begin, ({ reply }) => {
+    const command = (id: string, { keys }: ConsoleRedis) => ['get', keys.top(id)] as const;
+    const { coverage } = await this.instances.read(HEARD_MS, VALUES, command, begin, ({ reply }) => {
       const limits = typeof reply === 'string' ? readLimits(reply) : [];
       if (limits !== undefined) published.push(limits);
       return limits !== undefined;
@@ -145,12 +138,7 @@ export class TopLists {
 
   private listed(summaries: readonly Summary[], most: number, identities: ReadonlyMap<string, string>): TopKey[] {
     return mergeFrequent(summaries, most).map(({ key: id, count, error }) => {
-      const identity = this.isPlain ? identities.get(id) : undefined;
-      return { id, ...(identity !== undefined && { identity }), count, error };
+      return { id, identity: this.isPlain ? identities.get(id) : undefined, count, error };
     });
   }
-}
-
-function publishedBy(id: string, { keys }: ConsoleRedis): Command {
-  return ['get', keys.top(id)];
 }

@@ -8,7 +8,7 @@ export interface Live extends Omit<Overview, 'range'> {
   /** Active incidents; absent until the first second arrives. */
   readonly incidents?: readonly Incident[];
   /** The top keys of the watched limit. */
-  readonly top?: TopKeys;
+  readonly top?: TopKeys | undefined;
 }
 
 const LENGTH = 300;
@@ -125,7 +125,7 @@ function hear(tick: Tick): void {
   const series = merged(live.value.series, tick.series, tick.stepMs, LENGTH);
   const { top: lastTop, problem: _problem, ...last } = live.value;
   const top = tick.top ?? (lastTop?.limit === watched ? lastTop : undefined);
-  live.value = { ...last, ...tick, series, totals: totals(series), ...(top && { top }) };
+  live.value = { ...last, ...tick, series, totals: totals(series), top };
 }
 
 async function load(): Promise<void> {

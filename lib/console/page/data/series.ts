@@ -1,7 +1,13 @@
 import type { InstanceInfo, LimitSeries, LimitTotals, Series, StoreSeries } from '../../api.js';
 
 /** Returns true if the other instances could not be read, so that only the responding one is displayed. */
-export function isAlone({ problem, instances }: { problem?: string; instances: readonly InstanceInfo[] }): boolean {
+export function isAlone({
+  problem,
+  instances,
+}: {
+  problem?: string | undefined;
+  instances: readonly InstanceInfo[];
+}): boolean {
   return problem !== undefined && instances.every(({ self }) => self);
 }
 
