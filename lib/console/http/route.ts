@@ -7,7 +7,6 @@ import { consoleMessages } from '../../engine/errors/messages/console.js';
 import { type Cause, ConsoleProblem } from '../problem.js';
 import type { Ends } from '../changes/rate-changes.js';
 import type { Fields } from '../fields.js';
-import type { CatalogEntry } from '../limit-catalog.js';
 import type { RateLimitConsole } from '../rate-limit-console.js';
 
 /** The part of a request that is used, in any framework. */
@@ -158,15 +157,6 @@ export function shownLimit({ console, fields }: Call): string {
   return label;
 }
 
-/** The label of a limit that is declared in this process. */
-export function declaredLimit({ console, fields }: Call): string {
-  const label = fields.text('limit', 'the name of a limit');
-  if (label !== '' && console.catalog.find(label) === undefined) {
-    fields.refuse('limit', consoleMessages.unknownLimit());
-  }
-  return label;
-}
-
 /** Reads the position of a page in a list. */
 export function cursorOf(fields: Fields): number {
   const cursor = fields.optional('cursor', (field) =>
@@ -179,16 +169,4 @@ export function cursorOf(fields: Fields): number {
 export function endsOf(fields: Fields): Ends {
   const expiresIn = fields.optional('expiresIn', (field) => fields.duration(field));
   return expiresIn === undefined ? {} : { expiresIn };
-}
-
-/** Responds with details of a limit that is declared in this process. */
-export function ofDeclared(call: Call, answer: (entry: CatalogEntry) => unknown): Answer {
-  const label = declaredLimit(call);
-  return () => answer(call.console.catalog.find(label)!);
-}
-
-/** Changes a limit. */
-export function ofLimit(call: Call, change: (limit: CatalogEntry, cause: Cause) => unknown): Answer {
-  const limit = call.console.rates.limit(call.fields);
-  return async () => change(limit!, await call.cause());
 }

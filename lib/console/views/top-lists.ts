@@ -110,8 +110,7 @@ export class TopLists {
     const published: PublishedLimits[] = [];
     const begin = () => void (published.length = 0);
     if (this.redis !== undefined) await this.redis.run(first);
-    const command = (id: string, { keys }: ConsoleRedis) => ['get', keys.top(id)] as const;
-    const { coverage } = await this.instances.read(HEARD_MS, VALUES, command, begin, ({ reply }) => {
+    const { coverage } = await this.instances.read(HEARD_MS, VALUES, publishedBy, begin, ({ reply }) => {
       const limits = typeof reply === 'string' ? readLimits(reply) : [];
       if (limits !== undefined) published.push(limits);
       return limits !== undefined;
@@ -141,4 +140,8 @@ export class TopLists {
       return { id, identity: this.isPlain ? identities.get(id) : undefined, count, error };
     });
   }
+}
+
+function publishedBy(id: string, { keys }: ConsoleRedis): Command {
+  return ['get', keys.top(id)];
 }
