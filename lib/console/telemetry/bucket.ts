@@ -167,7 +167,7 @@ function shortened({ limits }: Bucket, rows: readonly string[], length: number):
 /** Maximum number of characters of the row of `(others)`. */
 const OTHERS_LENGTH = 150;
 
-function decisionsOf({ allowed, refused, shadowRefused, candidateAsked }: LimitCounts): number {
+export function decisionsOf({ allowed, refused, shadowRefused, candidateAsked }: LimitCounts): number {
   return allowed + refused + shadowRefused + candidateAsked;
 }
 
