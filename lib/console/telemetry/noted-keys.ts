@@ -1,3 +1,4 @@
+import { pairsOf } from '../../storage/redis/errors.js';
 import type { Command, ConsoleRedis } from './console-redis.js';
 
 /** The reason why a key is recorded: its limit or a call has blocked it, or it holds units. */
@@ -153,12 +154,12 @@ export async function readNoted(redis: ConsoleRedis, list: 'blocks' | 'holds', n
     ['get', keys.noted],
     ['get', keys.unnoted],
   ]);
-  const read = (members ?? []) as string[];
-  const notes = read.flatMap((member, at) => (at % 2 === 0 ? (readMember(member, Number(read[at + 1])) ?? []) : []));
+  const read = pairsOf(members ?? []);
+  const notes = read.flatMap(([member, until]) => readMember(member, Number(until)) ?? []);
   return {
     notes,
     since: typeof since === 'string' ? Number(since) : null,
-    isCut: unnoted !== null || read.length >= 2 * MOST_NOTED,
+    isCut: unnoted !== null || read.length >= MOST_NOTED,
   };
 }
 

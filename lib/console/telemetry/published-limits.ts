@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { RateLimitSettings } from '../../app/config/settings.js';
 import type { LimitRegistry, NamedLimit } from '../../app/rules/limit-registry.js';
+import { pairsOf } from '../../storage/redis/errors.js';
 import type { LimitInfo } from '../api.js';
 import type { LimitCatalog } from '../limit-catalog.js';
 import type { Command, ConsoleRedis } from './console-redis.js';
@@ -85,14 +86,10 @@ export function publishing({ keys }: ConsoleRedis, text: string, now: number, is
 export async function readPublished(redis: ConsoleRedis): Promise<ReadApp | undefined> {
   const { keys } = redis;
   const [reply] = await redis.run([['zrange', keys.limitSets, 0, -1, 'WITHSCORES']]);
-  const flat = (reply as unknown[]).flat().map(String);
-  const sets = Array.from({ length: flat.length / 2 }, (_, index) => ({
-    id: flat[2 * index]!,
-    at: Number(flat[2 * index + 1]),
-  })).toReversed();
-  const newest = sets[0]?.at ?? 0;
-  const current = sets.filter(({ at }) => at >= newest - REPLACED_MS);
-  const texts = await redis.run(current.map(({ id }): Command => ['get', keys.limits(id)]));
+  const sets = pairsOf((reply as unknown[]).flat()).toReversed();
+  const newest = Number(sets[0]?.[1] ?? 0);
+  const current = sets.filter(([, at]) => Number(at) >= newest - REPLACED_MS);
+  const texts = await redis.run(current.map(([id]): Command => ['get', keys.limits(id)]));
   const apps = texts.flatMap((text) => (typeof text === 'string' ? [JSON.parse(text) as PublishedApp] : []));
   const [first] = apps;
   if (first === undefined) return undefined;

@@ -1,4 +1,5 @@
 import { reasonOf } from '../../engine/errors/reasons.js';
+import { pairsOf } from '../../storage/redis/errors.js';
 import { Script } from '../../storage/redis/script.js';
 import type { LookAtAdaptive } from '../../storage/telemetry/metrics.js';
 import type { InstanceInfo } from '../api.js';
@@ -217,13 +218,16 @@ export class Folder {
   private async ended(): Promise<Ended[]> {
     const { keys } = this.redis;
     const now = Math.round(this.clock.now());
-    const [endings, reports] = (await this.redis.run([
+    const [endings, reports] = await this.redis.run([
       ['zrangebyscore', keys.endings, '-inf', now - FOLD_AFTER_MS, 'WITHSCORES', 'LIMIT', 0, PER_TURN],
       ['zrangebyscore', keys.reports, '-inf', now - 2 * FOLD_AFTER_MS, 'WITHSCORES', 'LIMIT', 0, MOST_LOST + PER_TURN],
-    ])) as [string[], string[]];
-    const lost = scored(reports, 'reports');
-    const old = lost.filter(({ score }, at) => Number(score) < now - LOST_SHOWN_MS || at < lost.length - MOST_LOST);
-    return [...scored(endings, 'endings'), ...old].slice(0, PER_TURN);
+    ]);
+    const lost = pairsOf(reports);
+    const old = lost.filter(([, score], at) => Number(score) < now - LOST_SHOWN_MS || at < lost.length - MOST_LOST);
+    return [
+      ...pairsOf(endings).map(([id, score]): Ended => ({ id, score, index: 'endings' })),
+      ...old.map(([id, score]): Ended => ({ id, score, index: 'reports' })),
+    ].slice(0, PER_TURN);
   }
 
   /** Returns true if all of it was added, by this instance or another one at the same time. */
@@ -271,12 +275,6 @@ export class Folder {
     const all = [keys[index], keys.seen, keys.folds, keys.folded(id), sum, ...hashes];
     return (await this.script.run(all, [id, score, String(version), ENDED, ...args], this.timeoutMs)) === 1;
   }
-}
-
-function scored(reply: readonly string[], index: Ended['index']): Ended[] {
-  const found: Ended[] = [];
-  for (let at = 0; at + 1 < reply.length; at += 2) found.push({ id: reply[at]!, score: reply[at + 1]!, index });
-  return found;
 }
 
 function versionOf(reply: unknown): number {

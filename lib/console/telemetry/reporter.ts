@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { reasonOf } from '../../engine/errors/reasons.js';
+import { pairsOf } from '../../storage/redis/errors.js';
 import { VERSION } from '../../storage/telemetry/version.js';
 import type { AdaptiveNow, InstanceInfo } from '../api.js';
 import {
@@ -18,7 +19,7 @@ import {
 } from './console-redis.js';
 import { DEMAND_MS, type UnsentWindow } from './demand-sampler.js';
 import { publishing } from './published-limits.js';
-import { type OldStep, RESOLUTIONS, type SentStep, type Timeline } from './timeline.js';
+import { RESOLUTIONS, type Sent, type Timeline } from './timeline.js';
 import type { WatchedLimits } from './watched-limits.js';
 
 /** Maximum number of steps to store per call. There are more after an outage. */
@@ -105,7 +106,7 @@ export class Reporter {
       const now = performance.now();
       clock.learn(timeOf(time), sentAt, now);
       this.succeeded(sent, now);
-      this.watch(watched as string[]);
+      for (const [label, until] of pairsOf(watched)) limits.watch(label, Number(until));
     } catch (error) {
       limits.noted.putBack(notes);
       this.problem = reasonOf(error);
@@ -180,11 +181,6 @@ export class Reporter {
     if (keysOfLimits.length === 0) return [];
     return [['set', this.redis.keys.top(this.id), JSON.stringify(keysOfLimits), 'EX', TOP_SECONDS]];
   }
-
-  private watch(watched: readonly string[]): void {
-    for (let at = 0; at + 1 < watched.length; at += 2)
-      this.reported.limits.watch(watched[at]!, Number(watched[at + 1]));
-  }
 }
 
 /** Reads the time of Redis. */
@@ -251,12 +247,6 @@ async function leaveOutFolded(redis: ConsoleRedis, id: string, timeline: Timelin
 
 /** An interval of an hour that began an hour ago is still read. */
 const DEMAND_SECONDS = (2 * DEMAND_MS) / 1000;
-
-/** The steps of a call. */
-interface Sent {
-  readonly steps: readonly SentStep[];
-  readonly old: readonly OldStep[];
-}
 
 /** Reports that an instance is running, or that it ends. */
 function reportOf({ keys }: ConsoleRedis, id: string, now: number, isLeaving: boolean): Command[] {

@@ -54,7 +54,7 @@ interface Cell {
 }
 
 /** A step to store. */
-export interface SentStep {
+interface SentStep {
   readonly stepMs: number;
   readonly step: number;
   readonly text: string;
@@ -62,9 +62,12 @@ export interface SentStep {
 }
 
 /** A step that is no longer kept. */
-export interface OldStep {
-  readonly stepMs: number;
-  readonly step: number;
+type OldStep = Pick<SentStep, 'stepMs' | 'step'>;
+
+/** The steps of a call: those to store, and stored ones that are no longer kept. */
+export interface Sent {
+  readonly steps: readonly SentStep[];
+  readonly old: readonly OldStep[];
 }
 
 /** The recent counts of an instance, in steps of each length. */
@@ -104,7 +107,7 @@ export class Timeline {
    * The steps to store, the newest first, at most `most`; and stored steps that are no longer kept. With `isBrief`, the current steps of
    * hours are left out.
    */
-  unsent(most: number, isBrief = false): { steps: SentStep[]; old: OldStep[] } {
+  unsent(most: number, isBrief = false): Sent {
     const steps: SentStep[] = [];
     for (const { stepMs, cells } of this.rings) {
       for (const [step, cell] of [...cells].toReversed()) {
@@ -118,7 +121,7 @@ export class Timeline {
   }
 
   /** Records that the store has these steps. */
-  stored({ steps, old }: { steps: readonly SentStep[]; old: readonly OldStep[] }): void {
+  stored({ steps, old }: Sent): void {
     for (const { stepMs, step, text, version } of steps) {
       const cell = this.cells(stepMs).get(step);
       if (cell === undefined) continue;

@@ -1,3 +1,4 @@
+import { pairsOf } from '../../storage/redis/errors.js';
 import type { Coverage, InstanceInfo } from '../api.js';
 import {
   type Command,
@@ -124,46 +125,32 @@ export class Instances {
   /** The other instances, those with the newest reports first. */
   private async indexed(redis: ConsoleRedis, withinMs: number): Promise<{ indexed: Indexed[]; folds: unknown }> {
     const since = Math.round(this.clock.now() - withinMs);
-    const among = (key: string): Command => [
-      'zrevrangebyscore',
-      key,
-      '+inf',
-      since,
-      'WITHSCORES',
-      'LIMIT',
-      0,
-      MOST_INSTANCES,
-    ];
+    const range = ['+inf', since, 'WITHSCORES', 'LIMIT', 0, MOST_INSTANCES] as const;
     const { keys } = redis;
     const sentAt = performance.now();
     const [time, folds, ...found] = await redis.run([
       ['time'],
       ['get', keys.folds],
-      ...[keys.reports, keys.endings, keys.seen].map(among),
+      ...[keys.reports, keys.endings, keys.seen].map((key): Command => ['zrevrangebyscore', key, ...range]),
     ]);
     this.clock.learn(timeOf(time), sentAt, performance.now());
     const now = this.clock.now();
-    const [reports, endings, seen] = found.map((reply) => scoresOf(reply as string[]));
+    const [reports, endings, seen] = found.map(pairsOf);
     const indexed = new Map<string, Indexed>();
     const longest = this.recorder.isJustBack ? JUST_BACK_MS : LOST_AFTER_MS;
-    const add = (id: string, lastSeenAt: number, state: Indexed['state']) => {
-      if (id !== this.recorder.self.id && id !== ENDED && !indexed.has(id)) indexed.set(id, { id, state, lastSeenAt });
+    const add = (id: string, at: string, state: Indexed['state']) => {
+      if (id === this.recorder.self.id || id === ENDED || indexed.has(id)) return;
+      indexed.set(id, { id, state, lastSeenAt: Number(at) });
     };
     for (const [id, at] of reports!) {
-      const isLost = now - at > longest;
-      add(id, at, isLost ? (now - at > LOST_SHOWN_MS ? 'ended' : 'lost') : 'running');
+      const silentMs = now - Number(at);
+      add(id, at, silentMs > longest ? (silentMs > LOST_SHOWN_MS ? 'ended' : 'lost') : 'running');
     }
     for (const [id, at] of endings!) add(id, at, 'ended');
     // Instances of the previous release are only in this index. It is unknown if they have announced their end.
-    for (const [id, at] of seen!) add(id, at, now - at > longest ? 'ended' : 'running');
+    for (const [id, at] of seen!) add(id, at, now - Number(at) > longest ? 'ended' : 'running');
     return { indexed: [...indexed.values()].slice(0, MOST_INSTANCES), folds };
   }
-}
-
-function scoresOf(reply: readonly string[]): Map<string, number> {
-  const scores = new Map<string, number>();
-  for (let at = 0; at + 1 < reply.length; at += 2) scores.set(reply[at]!, Number(reply[at + 1]));
-  return scores;
 }
 
 /** Instances in the order in which they started. */
