@@ -1,4 +1,5 @@
 // The protocol between the console's server and its page: JSON, in which no number is infinite. Undefined members are left out.
+// Times are in milliseconds since the epoch on the Redis server's clock, and shares are from 0 to 1, unless a member says otherwise.
 
 export type * from './api/overview.js';
 export type * from './api/incidents.js';

@@ -46,9 +46,7 @@ export interface Changed {
 
 /** An entry in the log of changes. */
 export interface ChangeInfo {
-  /** When it was made, in milliseconds since the epoch on the Redis server's clock. */
   at: number;
-  /** The action. */
   action: 'rate' | 'mode' | 'list' | 'rollback' | 'block' | 'unblock' | 'reset' | 'refund' | 'penalize';
   /** `null` for all limits. */
   limit: string | null;

@@ -8,19 +8,22 @@ import type { OverrideSource } from '../../app/overrides/override.js';
 /** A kind of deviation from the configuration. */
 export type DeviationKind = 'overrides' | 'blocks' | 'lists' | 'leases';
 
-interface DeviationOf<Kind extends DeviationKind> {
+/** The actor of a change and the reason; absent if unknown. */
+interface Caused {
+  by?: string | undefined;
+  reason?: string | undefined;
+}
+
+interface DeviationOf<Kind extends DeviationKind> extends Caused {
   kind: Kind;
   /** Identifies the key for actions. */
   id: string;
   /** The key: a hash for one identity unless `identities: 'plain'`; `null` for all identities. */
   key: string | null;
-  /** The limit; `null` for all. */
+  /** `null` for all limits. */
   limit: string | null;
-  /** When it ends, in milliseconds since the epoch; `null` if it has no end. */
+  /** `null` if it has no end. */
   expiresAt: number | null;
-  /** The actor; absent if unknown. */
-  by?: string | undefined;
-  reason?: string | undefined;
 }
 
 /** A change of a rate or mode that is in effect. */
@@ -56,8 +59,8 @@ export interface Deviations {
   /** The `cursor` of the next page; absent on the last page. */
   next?: string | undefined;
   /**
-   * For blocks and leases: since when instances record them, in milliseconds since the epoch; `null` if none has. Earlier ones, and those
-   * of processes without a console, are not listed.
+   * For blocks and leases: since when instances record them; `null` if none has. Earlier ones, and those of processes without a console,
+   * are not listed.
    */
   since?: number | null | undefined;
   /** For blocks and leases: true if there were more than are kept. */
@@ -69,23 +72,20 @@ export interface Deviations {
 }
 
 /** An override of a rate or mode. */
-export interface OverrideInfo {
+export interface OverrideInfo extends Caused {
   /** The key; `undefined` for all identities. */
   key?: string | undefined;
   version: number;
-  /** In milliseconds since the epoch; `null` if it doesn't expire. */
+  /** `null` if it doesn't expire. */
   expiresAt: number | null;
-  by?: string | undefined;
-  reason?: string | undefined;
   /** For a rate: the options that replace the configured ones. */
   patch?: Record<string, unknown> | undefined;
-  /** For a mode: the mode. */
+  /** For a mode. */
   mode?: LimitMode | undefined;
 }
 
 /** Units of a past window. */
 export interface HistoryWindow {
-  /** In milliseconds since the epoch. */
   startsAt: number;
   endsAt: number;
   used: number;
@@ -107,7 +107,7 @@ export interface LimitState extends CounterFigures {
   /** The wait until one unit fits; `null` if unknown or never. */
   retryAfterMs: number | null;
   resetAfterMs: number | null;
-  /** In milliseconds since the epoch on the Redis server's clock; `null` if it isn't blocked. */
+  /** `null` if it isn't blocked. */
   blockedUntil: number | null;
   /** The key of the tenants that share its units, if there are any. All figures then include all tenants. */
   sharedBy?: string | undefined;
@@ -149,7 +149,7 @@ export interface KeyChanged {
 }
 
 /** An entry of a list. */
-export interface ListItem {
+export interface ListItem extends Caused {
   /** Identifies the entry for `api/lists/remove`. */
   id: string;
   list: ListName;
@@ -162,8 +162,6 @@ export interface ListItem {
   /** True if it can be removed in the console. Entries of the configuration or a policy can't. */
   removable: boolean;
   expiresAt: number | null;
-  by?: string | undefined;
-  reason?: string | undefined;
 }
 
 /** Response of `GET api/lists?cursor=`. */

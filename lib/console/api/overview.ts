@@ -1,6 +1,6 @@
 import type { AlgorithmOptions } from '../../engine/algorithms/index.js';
 import type { LimitMode } from '../../engine/limits/limit-settings.js';
-import type { Coverage, Incident, InstanceInfo, TopKeys } from './incidents.js';
+import type { Incident, InstanceInfo, OfInstances, TopKeys } from './incidents.js';
 
 /** The ranges of an overview. */
 export type Range = '5m' | '1h' | '1d' | '7d' | '30d';
@@ -48,7 +48,7 @@ export interface LimitInfo {
 export interface PlanInfo {
   period: string;
   timezone: string;
-  /** Where windows begin, in milliseconds since the epoch; `'each'` if it depends on the customer, absent for the calendar's own. */
+  /** Where windows begin; `'each'` if it depends on the customer, absent for the calendar's own. */
   anchor?: number | 'each' | undefined;
   /** The share of the remaining units that moves into the next window. */
   rollover?: number | undefined;
@@ -71,24 +71,28 @@ export interface Session {
   writable: boolean;
   /** The instance that responds. */
   instance: string;
-  /** For a console outside the app: when the app's limits were published, in milliseconds since the epoch. */
+  /** For a console outside the app: when the app's limits were published. */
   observedSince?: number | undefined;
   /** For such a console: the reason if it can't read rates, modes and lists. Limits then have their configured ones. */
   changesUnread?: string | undefined;
   limits: LimitInfo[];
 }
 
-/** The decisions of a limit at the times of a series. Each array is as long as `times`. */
-export interface LimitSeries {
-  allowed: number[];
-  refused: number[];
-  shadowRefused: number[];
+/** The decisions of a limit, summed over a range. */
+export interface LimitTotals {
+  allowed: number;
+  refused: number;
+  shadowRefused: number;
   /** The number of times that a counter came near its quota. */
-  near: number[];
+  near: number;
   /** The number of times that the candidate would have rejected. */
-  candidateRefused: number[];
+  candidateRefused: number;
   /** The number of decisions of the candidate. It isn't checked when the instance repeats a rejection that it remembers. */
-  candidateAsked: number[];
+  candidateAsked: number;
+}
+
+/** The decisions of a limit at the times of a series. Each array is as long as `times`. */
+export interface LimitSeries extends Record<keyof LimitTotals, number[]> {
   /**
    * For an adaptive limit: the number of times that an instance read its state (once per second while in use); and the sums of the units
    * that it admitted and had in flight at these times.
@@ -116,20 +120,10 @@ export interface StoreSeries {
 
 /** Numbers over time, summed over all instances. */
 export interface Series {
-  /** The start times of the steps, in milliseconds since the epoch on the Redis server's clock, ascending without gaps. */
+  /** The start times of the steps, ascending without gaps. */
   times: number[];
   limits: Record<string, LimitSeries>;
   store: StoreSeries;
-}
-
-/** The sums over a range. */
-export interface LimitTotals {
-  allowed: number;
-  refused: number;
-  shadowRefused: number;
-  near: number;
-  candidateRefused: number;
-  candidateAsked: number;
 }
 
 /** Redis as this instance sees it. Values that Redis doesn't report are `null`. */
@@ -148,9 +142,7 @@ export interface RedisInfo {
 }
 
 /** Response of `GET api/overview?range=`. */
-export interface Overview {
-  /** The current time in milliseconds since the epoch, on the Redis server's clock. */
-  at: number;
+export interface Overview extends OfInstances {
   range: Range;
   /** The length of a step of the series. */
   stepMs: number;
@@ -163,7 +155,6 @@ export interface Overview {
    * The instances that have stopped reporting in the last minutes without a regular end; absent in responses of earlier releases.
    */
   lost?: InstanceInfo[];
-  coverage: Coverage;
   /**
    * The declared limits whose decisions some instance only counted in the sum `(others)`, because there are too many limits. For these, a
    * missing number isn't 0, and the others are too low. Absent in responses of earlier releases.
@@ -171,8 +162,6 @@ export interface Overview {
   unknown?: string[];
   /** `null` if the app doesn't count on Redis. */
   redis: RedisInfo | null;
-  /** A current problem, such as that Redis doesn't answer. Only this instance is shown then. */
-  problem?: string | undefined;
 }
 
 /**
@@ -190,7 +179,7 @@ export interface Tick extends Omit<Overview, 'range' | 'totals' | 'unknown'> {
 export interface RateOutcome {
   /** Units in an interval. */
   rate: number;
-  /** The rejected share of all requested units, from 0 to 1. */
+  /** The rejected share of all requested units. */
   refused: number;
   /** The number of clients with at least one rejection. */
   clients: number;
@@ -200,19 +189,17 @@ export interface RateOutcome {
  * Response of `GET api/demand?limit=`: the units that clients of a limit requested in its intervals of the last hour, and how many each
  * rate would have rejected if it were counted in fixed windows.
  */
-export interface Demand {
+export interface Demand extends OfInstances {
   limit: string;
-  /** The current time in milliseconds since the epoch, on the Redis server's clock. */
-  at: number;
   /** The length of an interval; `null` if the limit has no rate per interval, or one of more than an hour. */
   intervalMs: number | null;
   /** The number of intervals of the last hour that were counted. */
   windows: number;
-  /** The start of the first of them, in milliseconds since the epoch; `null` if there is none. */
+  /** The start of the first of them; `null` if there is none. */
   since: number | null;
   /** The number of clients with requests; an estimate if only a sample of them was counted. */
   clients: number;
-  /** The share of the clients that was counted, from 0 to 1. */
+  /** The share of the clients that was counted. */
   sample: number;
   /** The current rate. */
   current: number | null;
@@ -222,9 +209,6 @@ export interface Demand {
   distribution: { upTo: number; clients: number }[];
   /** Rates to choose from, ascending; empty if nothing was counted. */
   rates: RateOutcome[];
-  coverage: Coverage;
-  /** The reason why the other instances could not be read. The numbers are then those of this instance alone. */
-  problem?: string | undefined;
 }
 
 /** A counter in a hierarchy of limits. */
@@ -246,9 +230,7 @@ export interface TreeNode {
 }
 
 /** Response of `GET api/tree?limit=`: the recently used or rejected counters of a hierarchy. */
-export interface Tree {
-  /** In milliseconds since the epoch, by the Redis server's clock. */
-  at: number;
+export interface Tree extends OfInstances {
   limit: string;
   /** Parents before their children. */
   nodes: TreeNode[];
@@ -256,8 +238,6 @@ export interface Tree {
   more: boolean;
   /** Since when keys are counted; `null` if none were counted. */
   since: number | null;
-  coverage: Coverage;
-  problem?: string | undefined;
 }
 
 /** A tenant of a limit whose units are shared. */
