@@ -3,7 +3,7 @@ import { pairsOf } from '../../storage/redis/errors.js';
 import { Script } from '../../storage/redis/script.js';
 import type { LookAtAdaptive } from '../../storage/telemetry/metrics.js';
 import type { InstanceInfo } from '../api.js';
-import { addBucket, emptyBucket, readBucket, writeBucket } from './bucket.js';
+import { addBucket, emptyBucket, isEmpty, readBucket, writeBucket } from './bucket.js';
 import {
   type ConsoleClock,
   type ConsoleRedis,
@@ -49,16 +49,7 @@ export class Recorder {
   ) {
     if (redis === undefined || limitsText === undefined) return;
     this.folder = new Folder(redis, clock, timeoutMs);
-    this.reporter = new Reporter(redis, clock, this.self.id, {
-      timeline: this.timeline,
-      limits,
-      instance: () => this.published,
-      limitsText,
-    });
-  }
-
-  start(): void {
-    this.arm();
+    this.reporter = new Reporter(redis, clock, this.timeline, limits, this.self.id, () => this.published, limitsText);
   }
 
   /** True if this process only observes: it counts nothing, and doesn't report itself. */
@@ -124,14 +115,15 @@ export class Recorder {
     const { tally } = this.limits;
     const bucket = tally.take();
     tally.adaptive.addTo(bucket, this.look);
-    if (bucket.checks.checks === 0 && bucket.limits.size === 0) return;
+    if (isEmpty(bucket)) return;
     const now = this.clock.now();
     // If the timer is late, counts of the following second are added to the ended one.
     const at = this.isClosed ? now : Math.floor(now / 1000) * 1000 - 1;
     this.timeline.add(at, bucket);
   }
 
-  private arm(): void {
+  /** Collects the counts at the end of this second, and of each following one. */
+  start(): void {
     if (this.isClosed) return;
     const now = this.clock.now();
     // Timers may fire a moment early.
@@ -148,7 +140,7 @@ export class Recorder {
       this.flushing = this.store(this.redis, true).finally(() => (this.flushing = undefined));
     }
     this.foldEnded();
-    this.arm();
+    this.start();
   };
 
   private store(redis: ConsoleRedis, isBrief: boolean): Promise<void> {
@@ -234,9 +226,9 @@ export class Folder {
   private async fold(ended: Ended): Promise<boolean> {
     const { keys } = this.redis;
     for (const resolution of RESOLUTIONS) if (!(await this.foldSteps(ended, resolution))) return false;
-    const [read] = await this.redis.run([['get', keys.folds]]);
+    const [version] = await this.redis.run([['get', keys.folds]]);
     const hashes = RESOLUTIONS.map(({ stepMs }) => keys.counts(ended.id, stepMs));
-    return this.commit(ended, versionOf(read), keys.counts(ENDED, 1000), hashes, ['end']);
+    return this.commit(ended, Number(version ?? 0), keys.counts(ENDED, 1000), hashes, ['end']);
   }
 
   private async foldSteps(ended: Ended, { stepMs, steps }: Resolution): Promise<boolean> {
@@ -249,13 +241,14 @@ export class Folder {
       ['get', keys.folds],
       ['hgetall', source],
     ]);
-    let version = versionOf(read);
+    let version = Number(read ?? 0);
     const found = Object.entries((held ?? {}) as Record<string, string>).filter(([step]) => Number(step) >= from);
     let old = stepsBefore(from, steps + 6, stepMs);
     for (let at = 0; at < found.length; at += STEPS_PER_CALL) {
       const some = found.slice(at, at + STEPS_PER_CALL);
-      const [before] = await this.redis.run([['hmget', sum, ...some.map(([step]) => step)]]);
-      const merged = some.flatMap(([step, text], index) => [step, sumOf(text, (before as (string | null)[])[index]!)]);
+      const [reply] = await this.redis.run([['hmget', sum, ...some.map(([step]) => step)]]);
+      const before = reply as (string | null)[];
+      const merged = some.flatMap(([step, text], index) => [step, sumOf(text, before[index]!)]);
       const args = [String(Math.ceil((stepMs / 1000) * (steps + 4))), String(old.length), ...old, ...merged];
       if (!(await this.commit(ended, version, sum, [source], args))) return false;
       version++;
@@ -275,10 +268,6 @@ export class Folder {
     const all = [keys[index], keys.seen, keys.folds, keys.folded(id), sum, ...hashes];
     return (await this.script.run(all, [id, score, String(version), ENDED, ...args], this.timeoutMs)) === 1;
   }
-}
-
-function versionOf(reply: unknown): number {
-  return Number(reply ?? 0);
 }
 
 /** Counts that can't be read, for example from another release, add nothing. */

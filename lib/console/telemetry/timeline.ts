@@ -41,10 +41,10 @@ const EACH_SECOND_MS = 300_000;
 
 /** A step. Completed steps are kept as text, which takes less memory. */
 interface Cell {
-  bucket: Bucket | undefined;
-  text: string | undefined;
+  bucket?: Bucket | undefined;
+  text?: string | undefined;
   /** The contents that the store certainly has. */
-  stored: string | undefined;
+  stored?: string;
   /** Increases with each change. */
   version: number;
   /** True if the current contents have been stored. */
@@ -81,14 +81,7 @@ export class Timeline {
       const step = stepOf(at, stepMs);
       let cell = cells.get(step);
       if (cell === undefined) {
-        cell = {
-          bucket: emptyBucket(),
-          text: undefined,
-          stored: undefined,
-          version: 0,
-          isStored: false,
-          wasSent: false,
-        };
+        cell = { bucket: emptyBucket(), version: 0, isStored: false, wasSent: false };
         cells.set(step, cell);
         for (const [other, each] of cells) {
           if (other !== step) close(each);
@@ -114,7 +107,7 @@ export class Timeline {
         if (cell.isStored || steps.length >= most) continue;
         if (isBrief && stepMs > EACH_SECOND_MS && cell.bucket !== undefined) continue;
         cell.wasSent = true;
-        steps.push({ stepMs, step, text: textOf(cell), version: cell.version });
+        steps.push({ stepMs, step, text: cell.text ?? writeBucket(cell.bucket!), version: cell.version });
       }
     }
     return { steps, old: [...this.old] };
@@ -148,8 +141,7 @@ export class Timeline {
       const left = cell.bucket ?? readBucket(cell.text!)!;
       subtractBucket(left, readBucket(cell.stored)!);
       if (isEmpty(left)) cells.delete(step);
-      const { version } = cell;
-      Object.assign(cell, { bucket: left, text: undefined, stored: undefined, isStored: false, version: version + 1 });
+      else cells.set(step, { bucket: left, version: cell.version + 1, isStored: false, wasSent: cell.wasSent });
     }
   }
 
@@ -187,10 +179,6 @@ const MOST_OLD = 1000;
 /** The start of the step at a time. */
 export function stepOf(at: number, stepMs: number): number {
   return Math.floor(at / stepMs) * stepMs;
-}
-
-function textOf({ bucket, text }: Cell): string {
-  return text ?? writeBucket(bucket!);
 }
 
 function close(cell: Cell): void {
