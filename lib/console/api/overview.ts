@@ -164,11 +164,14 @@ export interface Overview extends OfInstances {
   redis: RedisInfo | null;
 }
 
+/** The figures of an overview, of any range. */
+export type Figures = Omit<Overview, 'range'>;
+
 /**
  * Data of the event `tick` of `GET api/live`: the newest complete seconds. A second that was already sent replaces its earlier data,
  * because an instance may be late.
  */
-export interface Tick extends Omit<Overview, 'range' | 'totals' | 'unknown'> {
+export interface Tick extends Omit<Figures, 'totals' | 'unknown'> {
   /** The active incidents, the most severe first, as in `GET api/incidents`. */
   incidents: Incident[];
   /** The top keys of the requested limit. */

@@ -1,6 +1,6 @@
 import type { FieldError, Problem } from '../../api.js';
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
-import { connection, useStore } from './store.js';
+import { connection, messageOf, useStore } from './store.js';
 
 interface Resource<T> {
   readonly data: T | undefined;
@@ -11,7 +11,7 @@ interface Resource<T> {
 
 /** The response of a path. It is loaded again every `everyMs` milliseconds, if set, and after a reconnect. */
 export function useResource<T>(path: string | undefined, everyMs?: number): Resource<T> {
-  const [state, setState] = useState<{ path?: string; data?: T; error?: string }>({});
+  const [state, setState] = useState<{ path?: string; data?: T | undefined; error?: string }>({});
   const { epoch } = useStore(connection);
   const asked = useRef(0);
 
@@ -20,16 +20,12 @@ export function useResource<T>(path: string | undefined, everyMs?: number): Reso
     const turn = ++asked.current;
     // Ignores a response if a newer request has already been answered.
     const settle = (next: { data?: T; error?: string }) => {
-      if (turn !== asked.current) return;
-      setState((last) => ({
-        path,
-        ...(last.path === path && last.data !== undefined && { data: last.data }),
-        ...next,
-      }));
+      if (turn === asked.current)
+        setState((last) => ({ ...(last.path === path && { data: last.data }), path, ...next }));
     };
     get<T>(path).then(
       (data) => settle({ data }),
-      (error: unknown) => settle({ error: error instanceof RequestError ? error.message : String(error) }),
+      (error: unknown) => settle({ error: messageOf(error) }),
     );
   }, [path]);
 

@@ -1,10 +1,10 @@
-import type { Incident, Overview, Tick, TopKeys } from '../../api.js';
+import type { Figures, Incident, Overview, Tick, TopKeys } from '../../api.js';
 import { get, RequestError, urlOf } from './client.js';
 import { connection, skew, Store } from './store.js';
 import { merged, totalsOf } from './series.js';
 
 /** The last five minutes, and the other data that the app sends each second. */
-export interface Live extends Omit<Overview, 'range'> {
+export interface Live extends Figures {
   /** Active incidents; absent until the first second arrives. */
   readonly incidents?: readonly Incident[];
   /** The top keys of the watched limit. */

@@ -6,9 +6,9 @@ import { Icon } from './icons.js';
 export interface FieldSpec {
   readonly name: string;
   readonly label: string;
-  readonly hint?: string;
+  readonly hint?: string | undefined;
   readonly value?: string;
-  readonly placeholder?: string;
+  readonly placeholder?: string | undefined;
   readonly required?: boolean;
   /** Options to choose from, instead of text. */
   readonly options?: readonly { readonly value: string; readonly label: string }[];

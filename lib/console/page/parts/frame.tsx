@@ -1,9 +1,9 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { connection, dismiss, toasts, undo, useStore } from '../data/store.js';
-import { chooseZone, moment, nameOfZone, OFFERED, zone } from '../data/format.js';
+import { moment, nameOfZone, OFFERED, zone } from '../data/format.js';
 import { hrefOf, type Route, type View } from '../data/route.js';
 import { session } from '../data/session.js';
-import { choose, theme, type Theme, THEMES } from '../data/theme.js';
+import { theme, type Theme, THEMES } from '../data/theme.js';
 import { Icon, type IconName, Logo } from './icons.js';
 import { Badge, Choice, Select } from './small.js';
 import { pause, resume } from '../data/live.js';
@@ -119,13 +119,21 @@ export function Frame({ route, children }: { route: Route; children: ComponentCh
 
 function ThemeChoice(): JSX.Element {
   const options = THEMES.map((value) => ({ value, label: THEME_LABELS[value], icon: THEME_ICONS[value] }));
-  return <Choice name="theme" legend="Theme" value={useStore(theme)} options={options} onChoose={choose} />;
+  return (
+    <Choice
+      name="theme"
+      legend="Theme"
+      value={useStore(theme)}
+      options={options}
+      onChoose={(next) => (theme.value = next)}
+    />
+  );
 }
 
 /** The time zone of the page, and a control to change it. */
 function ZoneChoice(): JSX.Element {
   const options = OFFERED.map((each) => [each, nameOfZone(each)] as const);
-  return <Select label="Times in" value={useStore(zone)} options={options} onChoose={chooseZone} />;
+  return <Select label="Times in" value={useStore(zone)} options={options} onChoose={(next) => (zone.value = next)} />;
 }
 
 /** Reports that the app or its Redis doesn't respond, as long as it lasts. */

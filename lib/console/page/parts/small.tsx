@@ -1,5 +1,6 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { useId } from 'preact/hooks';
+import { moment, relative } from '../data/format.js';
 import { Icon, type IconName } from './icons.js';
 
 export type Tone = 'good' | 'danger' | 'warning' | 'accent' | 'plum' | 'plain';
@@ -179,6 +180,25 @@ export function Select<T extends string>({
         ))}
       </select>
     </div>
+  );
+}
+
+/** The cell of a table with the end of an entry. */
+export function UntilCell({ at, now }: { at: number | null; now: number }): JSX.Element {
+  return (
+    <td data-label="Until" title={at === null ? undefined : moment(at)}>
+      {at === null ? 'without an end' : relative(at, now)}
+    </td>
+  );
+}
+
+/** An entry of a list of facts. */
+export function Fact({ name, children }: { name: string; children: ComponentChildren }): JSX.Element {
+  return (
+    <>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </>
   );
 }
 

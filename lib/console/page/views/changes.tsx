@@ -4,11 +4,11 @@ import type { ChangeInfo, Changed, Changes, RollbackPreview } from '../../api.js
 import { sayChanged } from '../data/changed.js';
 import { get, post, useResource } from '../data/client.js';
 import { moment, plural, relative } from '../data/format.js';
-import { identityOf, say, useNow, useStore } from '../data/store.js';
+import { identityOf, say, sayFailed, useNow, useStore } from '../data/store.js';
 import { hrefOf, useParam } from '../data/route.js';
 import { loadSession, session, type ViewProps } from '../data/session.js';
-import { type Action, ActionDialog } from '../parts/dialog.js';
-import { matches, Pager, usePaged } from '../parts/paged.js';
+import { type Action, useDialog } from '../parts/dialog.js';
+import { matches, Pager, Search, usePaged } from '../parts/paged.js';
 import { Badge, Columns, Empty, Note, Panel, Select, type Tone, ViewHead, Waiting } from '../parts/small.js';
 import { sentenceOf, differenceText, KINDS, type Kind } from './change-text.js';
 
@@ -30,7 +30,7 @@ export function ChangesView({ session: about, limit }: ViewProps): JSX.Element {
   const query = limit === undefined ? '' : `?limit=${encodeURIComponent(limit)}`;
   const { data, error, reload } = useResource<Changes>(`api/changes${query}`, 10_000);
   const { canWrite } = useStore(session);
-  const [action, setAction] = useState<Action>();
+  const [dialog, openDialog] = useDialog();
   // Not in the address, since the search may contain an identity.
   const [find, setFind] = useState('');
   const [kind, setKind] = useParam<Kind>('kind', 'all', Object.keys(KINDS) as Kind[]);
@@ -46,9 +46,7 @@ export function ChangesView({ session: about, limit }: ViewProps): JSX.Element {
     void loadSession();
   };
   const open = (made: Promise<Action>): void => {
-    made.then(setAction, (failure: unknown) =>
-      say(failure instanceof Error ? failure.message : String(failure), 'warning'),
-    );
+    made.then(openDialog, sayFailed);
   };
   return (
     <>
@@ -80,17 +78,7 @@ export function ChangesView({ session: about, limit }: ViewProps): JSX.Element {
         <Panel id="log" title="Log" bare>
           {data.changes.length > 0 && (
             <div class="toolbar">
-              <div class="find">
-                <input
-                  type="search"
-                  aria-label="Find changes"
-                  autoComplete="off"
-                  spellcheck={false}
-                  placeholder="Find changes: who, what, why"
-                  value={find}
-                  onInput={(event) => setFind(event.currentTarget.value)}
-                />
-              </div>
+              <Search label="Find changes" placeholder="Find changes: who, what, why" value={find} onInput={setFind} />
               <Select
                 label="Show"
                 value={kind}
@@ -114,14 +102,14 @@ export function ChangesView({ session: about, limit }: ViewProps): JSX.Element {
           ) : (
             <Log
               changes={paged.shown}
-              onUndo={canWrite ? (change) => setAction(undoing(change, done)) : undefined}
+              onUndo={canWrite ? (change) => openDialog(undoing(change, done)) : undefined}
               onRollback={canWrite ? (change) => open(rollingBack(change, done)) : undefined}
             />
           )}
           <Pager of={paged} what="changes" />
         </Panel>
       )}
-      {action && <ActionDialog action={action} onClose={() => setAction(undefined)} />}
+      {dialog}
     </>
   );
 }

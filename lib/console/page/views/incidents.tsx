@@ -7,7 +7,7 @@ import { live } from '../data/live.js';
 import { useNow, useStore } from '../data/store.js';
 import { hrefOf } from '../data/route.js';
 import { session } from '../data/session.js';
-import { type Action, ActionDialog } from '../parts/dialog.js';
+import { type Action, useDialog } from '../parts/dialog.js';
 import { Icon } from '../parts/icons.js';
 import { Badge, Panel } from '../parts/small.js';
 import { KeyButtons, RaiseLimit, Who } from './quick-actions.js';
@@ -30,7 +30,7 @@ export function Incidents({
   const incidents = only === undefined ? all : all?.filter((each) => 'limit' in each && each.limit === only);
   const { canAct, canWrite } = useStore(session);
   const [isOpen, setOpen] = useState(false);
-  const [action, setAction] = useState<Action>();
+  const [dialog, openDialog] = useDialog();
   if (incidents === undefined || (only !== undefined && incidents.length === 0)) return null;
   const shown = isOpen ? incidents : incidents.slice(0, SHOWN);
   return (
@@ -52,7 +52,7 @@ export function Incidents({
               limit={limits.find(({ name }) => 'limit' in incident && name === incident.limit)}
               canAct={canAct}
               canWrite={canWrite}
-              onAct={setAction}
+              onAct={openDialog}
             />
           ))}
         </ul>
@@ -64,7 +64,7 @@ export function Incidents({
           </button>
         </div>
       )}
-      {action && <ActionDialog action={action} onClose={() => setAction(undefined)} />}
+      {dialog}
     </Panel>
   );
 }

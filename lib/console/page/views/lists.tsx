@@ -3,12 +3,11 @@ import { useState } from 'preact/hooks';
 import type { Changed, LimitInfo, ListItem, ListItems } from '../../api.js';
 import { sayChanged } from '../data/changed.js';
 import { get, post, useResource } from '../data/client.js';
-import { moment, relative } from '../data/format.js';
-import { identityOf, say, useNow, useStore } from '../data/store.js';
+import { identityOf, sayFailed, useNow, useStore } from '../data/store.js';
 import { session, type ViewProps } from '../data/session.js';
-import { type Action, ActionDialog } from '../parts/dialog.js';
+import { type Action, useDialog } from '../parts/dialog.js';
 import { Icon } from '../parts/icons.js';
-import { Badge, Columns, Empty, Note, Panel, ViewHead, Waiting } from '../parts/small.js';
+import { Badge, Columns, Empty, Note, Panel, UntilCell, ViewHead, Waiting } from '../parts/small.js';
 import { expiry } from './key-actions.js';
 
 const SOURCES = { configured: 'by the configuration', policy: 'by the policy', changed: 'here or by code' } as const;
@@ -18,7 +17,7 @@ export function ListsView({ session: about }: ViewProps): JSX.Element {
   const { data, error, reload } = useResource<ListItems>('api/lists');
   const [more, setMore] = useState<{ after: ListItems; entries: ListItem[]; next: string | undefined }>();
   const { canAct, canWrite } = useStore(session);
-  const [action, setAction] = useState<Action>();
+  const [dialog, openDialog] = useDialog();
   const further = more !== undefined && more.after === data ? more : undefined;
   const next = further ? further.next : data?.next;
 
@@ -28,7 +27,7 @@ export function ListsView({ session: about }: ViewProps): JSX.Element {
       const page = await get<ListItems>(`api/lists?cursor=${encodeURIComponent(next)}`);
       setMore({ after: data, entries: [...(further?.entries ?? []), ...page.entries], next: page.next });
     } catch (failure) {
-      say(failure instanceof Error ? failure.message : String(failure), 'warning');
+      sayFailed(failure);
     }
   };
 
@@ -41,7 +40,11 @@ export function ListsView({ session: about }: ViewProps): JSX.Element {
         title="Lists"
         aside={
           canAct && (
-            <button type="button" class="button main" onClick={() => setAction(adding(about.limits, canWrite, reload))}>
+            <button
+              type="button"
+              class="button main"
+              onClick={() => openDialog(adding(about.limits, canWrite, reload))}
+            >
               <Icon name="plus" />
               Add an entry
             </button>
@@ -66,7 +69,7 @@ export function ListsView({ session: about }: ViewProps): JSX.Element {
             <Entries
               entries={entries}
               canWrite={canWrite}
-              onRemove={canAct ? (entry) => setAction(removing(entry, reload)) : undefined}
+              onRemove={canAct ? (entry) => openDialog(removing(entry, reload)) : undefined}
             />
           )}
           {next !== undefined && (
@@ -78,7 +81,7 @@ export function ListsView({ session: about }: ViewProps): JSX.Element {
           )}
         </Panel>
       )}
-      {action && <ActionDialog action={action} onClose={() => setAction(undefined)} />}
+      {dialog}
     </>
   );
 }
@@ -109,9 +112,7 @@ function Entries({
             <td data-label="Limit" class="wide">
               {entry.limit ?? 'all limits'}
             </td>
-            <td data-label="Until" title={entry.expiresAt === null ? undefined : moment(entry.expiresAt)}>
-              {entry.expiresAt === null ? 'without an end' : relative(entry.expiresAt, now)}
-            </td>
+            <UntilCell at={entry.expiresAt} now={now} />
             <td data-label="Entered" class="wide">
               {entry.by === undefined ? SOURCES[entry.source] : `by ${entry.by}`}
               {entry.reason !== undefined && <span class="sub">{entry.reason}</span>}

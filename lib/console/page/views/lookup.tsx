@@ -3,10 +3,10 @@ import type { JSX } from 'preact';
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { Changes, LimitState, Lookup, Rates } from '../../api.js';
 import { post, RequestError, useResource } from '../data/client.js';
-import { connection, remember, subject, useStore } from '../data/store.js';
+import { connection, messageOf, remember, subject, useStore } from '../data/store.js';
 import { moment, plural } from '../data/format.js';
 import { session, type ViewProps } from '../data/session.js';
-import { type Action, ActionDialog } from '../parts/dialog.js';
+import { useDialog } from '../parts/dialog.js';
 import { Field } from '../parts/field.js';
 import { Pager, usePaged } from '../parts/paged.js';
 import { Badge, Empty, Note, Panel, ViewHead } from '../parts/small.js';
@@ -40,7 +40,7 @@ export function LookupView({ session: about }: ViewProps): JSX.Element {
   /** Counts the responses to the user. */
   const [asked, setAsked] = useState(0);
   const [busy, setBusy] = useState(false);
-  const [action, setAction] = useState<Action>();
+  const [dialog, openDialog] = useDialog();
 
   const ask = async (wanted: string): Promise<void> => {
     if (busy) return;
@@ -59,7 +59,7 @@ export function LookupView({ session: about }: ViewProps): JSX.Element {
     } catch (failure) {
       const wrong =
         failure instanceof RequestError ? failure.fields.find(({ field }) => field === 'identity') : undefined;
-      setError(wrong?.message ?? (failure instanceof Error ? failure.message : String(failure)));
+      setError(wrong?.message ?? messageOf(failure));
     } finally {
       setBusy(false);
     }
@@ -89,7 +89,7 @@ export function LookupView({ session: about }: ViewProps): JSX.Element {
       identity={identity}
       canAct={canAct}
       canWrite={canWrite}
-      onAct={setAction}
+      onAct={openDialog}
       onChanged={replace}
     />
   );
@@ -172,7 +172,7 @@ export function LookupView({ session: about }: ViewProps): JSX.Element {
           {!canAct && <Note>You can view, but not change: the app lets other users make changes.</Note>}
         </>
       )}
-      {action && <ActionDialog action={action} onClose={() => setAction(undefined)} />}
+      {dialog}
     </>
   );
 }

@@ -1,6 +1,6 @@
 import type { JSX } from 'preact';
 import { useMemo, useRef } from 'preact/hooks';
-import type { Changes, InstanceInfo, Overview, Range, RedisInfo } from '../../api.js';
+import type { Changes, Figures, InstanceInfo, Overview, Range, RedisInfo } from '../../api.js';
 import { isAlone } from '../data/series.js';
 import { connection, useStore } from '../data/store.js';
 import { plural } from '../data/format.js';
@@ -17,7 +17,7 @@ import { Tiles } from './tiles.js';
 import { Traffic } from './traffic.js';
 import type { ViewProps } from '../data/session.js';
 
-export const RANGES: readonly { value: Range; label: string }[] = [
+const RANGES: readonly { value: Range; label: string }[] = [
   { value: '5m', label: '5 min' },
   { value: '1h', label: '1 hour' },
   { value: '1d', label: '1 day' },
@@ -36,7 +36,7 @@ const EVERY_MS = { '1h': 15_000, '1d': 60_000, '7d': 300_000, '30d': 300_000 };
 
 /** The numbers of a range: the last five minutes are live, longer ranges are polled. */
 export function useOverview(range: Range): {
-  data: Omit<Overview, 'range'> | undefined;
+  data: Figures | undefined;
   error?: string;
   reload: () => void;
 } {
@@ -45,7 +45,7 @@ export function useOverview(range: Range): {
     range === '5m' ? undefined : `api/overview?range=${range}`,
     range === '5m' ? undefined : EVERY_MS[range],
   );
-  const last = useRef<Omit<Overview, 'range'>>(undefined);
+  const last = useRef<Figures>(undefined);
   const loaded = range === '5m' ? now : data;
   if (loaded) last.current = loaded;
   if (error !== undefined && !loaded) return { data: undefined, error, reload };
@@ -62,6 +62,16 @@ export function useRange(): [Range, (range: Range) => void] {
   );
 }
 
+/** The switch of live numbers, and the ranges to choose from. */
+export function RangeChoice({ range, onChoose }: { range: Range; onChoose: (range: Range) => void }): JSX.Element {
+  return (
+    <>
+      <LiveSwitch />
+      <Choice name="range" legend="Range" value={range} options={RANGES} onChoose={onChoose} />
+    </>
+  );
+}
+
 /** All limits, all instances, and the store. */
 export function OverviewView({ session }: ViewProps): JSX.Element {
   const [range, setRange] = useRange();
@@ -74,15 +84,7 @@ export function OverviewView({ session }: ViewProps): JSX.Element {
   const stale = state === 'lost' || state === 'denied';
   return (
     <>
-      <ViewHead
-        title="Overview"
-        aside={
-          <>
-            <LiveSwitch />
-            <Choice name="range" legend="Range" value={range} options={RANGES} onChoose={(next) => setRange(next)} />
-          </>
-        }
-      >
+      <ViewHead title="Overview" aside={<RangeChoice range={range} onChoose={setRange} />}>
         Activity of the limits in {SPANS[range]},{' '}
         {session.storage !== 'redis'
           ? 'in the instance that serves this page'

@@ -1,12 +1,12 @@
 import { legible } from '../../../engine/util/figures.js';
-import type { ComponentChildren, JSX } from 'preact';
+import type { JSX } from 'preact';
 import type { LimitInfo, Tenants, Tree, TreeNode } from '../../api.js';
 import { amount, clock, duration, moment, percent, units } from '../data/format.js';
 import { useResource } from '../data/client.js';
 import { hrefOf } from '../data/route.js';
 import { limitNamed, session } from '../data/session.js';
 import { identityOf, useStore } from '../data/store.js';
-import { Badge, Bar, Columns, Empty, Note, Panel, Waiting } from '../parts/small.js';
+import { Badge, Bar, Columns, Empty, Fact, Note, Panel, Waiting } from '../parts/small.js';
 
 const EVERY_MS = 5_000;
 /** A counter is near its quota from this share on. */
@@ -164,21 +164,14 @@ function TenantsPanel({ limit, share }: { limit: LimitInfo; share: { by: string;
 
 function PlanPanel({ limit }: { limit: LimitInfo }): JSX.Element {
   const { period, timezone, anchor, rollover, credits } = limit.plan!;
-  const facts: [string, ComponentChildren][] = [
-    ['Quota', `${amount(limit.quota, limit.unit)} a ${period}`],
-    ['Windows begin', beginsOf(anchor, period, timezone)],
-    ['Moves on', rollover === undefined ? 'nothing that is left' : `${percent(rollover, 1)} of what is left`],
-    ['Credits', credits ? 'customers may have prepaid units' : 'none'],
-  ];
+  const left = rollover === undefined ? 'nothing that is left' : `${percent(rollover, 1)} of what is left`;
   return (
     <Panel id="plan" title={limit.algo === 'budget' ? 'Budget' : 'Plan'}>
       <dl class="facts">
-        {facts.map(([name, fact]) => (
-          <>
-            <dt key={name}>{name}</dt>
-            <dd>{fact}</dd>
-          </>
-        ))}
+        <Fact name="Quota">{`${amount(limit.quota, limit.unit)} a ${period}`}</Fact>
+        <Fact name="Windows begin">{beginsOf(anchor, period, timezone)}</Fact>
+        <Fact name="Moves on">{left}</Fact>
+        <Fact name="Credits">{credits ? 'customers may have prepaid units' : 'none'}</Fact>
       </dl>
     </Panel>
   );

@@ -1,5 +1,5 @@
 import type { ComponentChildren, JSX } from 'preact';
-import type { CandidateInfo, OverrideInfo, RateInfo } from '../../api.js';
+import type { CandidateInfo, RateInfo } from '../../api.js';
 import { moment, percent, relative, whole } from '../data/format.js';
 import { useNow } from '../data/store.js';
 import { hrefOf } from '../data/route.js';
@@ -40,27 +40,11 @@ export function RateCard({ id, rate, canWrite, isAlone = false, onAct, onChanged
             {configured.mode}
           </Version>
           <Version title="Holds now" rate={fullRate(current.rate, current.options)}>
-            {current.override ? (
-              <Until override={current.override} />
-            ) : current.source === 'policy' ? (
-              'as the policy says'
-            ) : (
-              'as configured'
-            )}
+            <Origin of={current} />
           </Version>
-          <div>
-            <span class="soft small">Mode</span>
-            <span class="rate">{mode.mode}</span>
-            <span class="soft small">
-              {mode.override ? (
-                <Until override={mode.override} />
-              ) : mode.source === 'policy' ? (
-                'as the policy says'
-              ) : (
-                'as configured'
-              )}
-            </span>
-          </div>
+          <Version title="Mode" rate={mode.mode}>
+            <Origin of={mode} />
+          </Version>
           <div>
             <span class="soft small">Candidate</span>
             {candidate ? (
@@ -86,8 +70,11 @@ function Version({ title, rate, children }: { title: string; rate: string; child
   );
 }
 
-function Until({ override: { expiresAt, by, reason } }: { override: OverrideInfo }): JSX.Element {
+/** Why a rate or a mode applies, and until when. */
+function Origin({ of: { source, override } }: { of: Pick<RateInfo['current'], 'source' | 'override'> }): JSX.Element {
   const now = useNow();
+  if (!override) return <>{source === 'policy' ? 'as the policy says' : 'as configured'}</>;
+  const { expiresAt, by, reason } = override;
   return (
     <>
       {expiresAt === null ? 'until it is cleared' : `until ${moment(expiresAt)} (${relative(expiresAt, now)})`}

@@ -1,12 +1,11 @@
 import type { JSX } from 'preact';
-import { useState } from 'preact/hooks';
 import type { RateInfo, Rates } from '../../api.js';
 import { plural } from '../data/format.js';
 import { useResource } from '../data/client.js';
 import { hrefOf, useParam } from '../data/route.js';
 import { loadSession, session, type ViewProps } from '../data/session.js';
 import { useStore } from '../data/store.js';
-import { type Action, ActionDialog } from '../parts/dialog.js';
+import { useDialog } from '../parts/dialog.js';
 import { Find, matches, Pager, usePaged } from '../parts/paged.js';
 import { Empty, Note, Select, ViewHead, Waiting } from '../parts/small.js';
 import { RateCard } from './rate-card.js';
@@ -29,7 +28,7 @@ type Shown = keyof typeof SHOWN;
 export function RatesView({ limit }: ViewProps): JSX.Element {
   const { data, error, reload } = useResource<Rates>('api/rates', 10_000);
   const { canWrite } = useStore(session);
-  const [action, setAction] = useState<Action>();
+  const [dialog, openDialog] = useDialog();
   const [find] = useParam('find', '');
   const [show, setShow] = useParam<Shown>('show', 'all', Object.keys(SHOWN) as Shown[]);
   const found = (data?.rates ?? []).filter(
@@ -99,7 +98,7 @@ export function RatesView({ limit }: ViewProps): JSX.Element {
                 id={cardId(rate.limit)}
                 rate={rate}
                 canWrite={canWrite}
-                onAct={setAction}
+                onAct={openDialog}
                 onChanged={changed}
               />
             ))}
@@ -107,7 +106,7 @@ export function RatesView({ limit }: ViewProps): JSX.Element {
           <Pager of={paged} what="rates" />
         </>
       )}
-      {action && <ActionDialog action={action} onClose={() => setAction(undefined)} />}
+      {dialog}
     </>
   );
 }

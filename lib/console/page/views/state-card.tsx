@@ -5,7 +5,7 @@ import { amount, duration, moment, relative, whole } from '../data/format.js';
 import { useNow } from '../data/store.js';
 import { hrefOf } from '../data/route.js';
 import { type Action, ActionButtons } from '../parts/dialog.js';
-import { Badge, Bar, ModeBadge, Note } from '../parts/small.js';
+import { Badge, Bar, Fact, ModeBadge, Note } from '../parts/small.js';
 import { HeldFacts, HistoryBars, RegionTable, UsageTable } from './state-facts.js';
 import { keyActions } from './key-actions.js';
 
@@ -83,41 +83,24 @@ export function StateCard({ state, info, rate, identity, canAct, canWrite, onAct
         </div>
         <dl class="facts">
           {blockedUntil !== null && (
-            <>
-              <dt>Blocked until</dt>
-              <dd>
-                {moment(blockedUntil)} <span class="soft">({relative(blockedUntil, now)})</span>
-              </dd>
-            </>
+            <Fact name="Blocked until">
+              {moment(blockedUntil)} <span class="soft">({relative(blockedUntil, now)})</span>
+            </Fact>
           )}
-          <dt>Free again</dt>
-          <dd>{freeAgain(state)}</dd>
-          <dt>Whole quota again</dt>
-          <dd>
-            {state.resetAfterMs === null
-              ? 'not known'
-              : state.resetAfterMs === 0
-                ? 'now'
-                : `in ${duration(state.resetAfterMs)}`}
-          </dd>
+          <Fact name="Free again">{freeAgain(state)}</Fact>
+          <Fact name="Whole quota again">{state.resetAfterMs === null ? 'not known' : after(state.resetAfterMs)}</Fact>
           <HeldFacts state={state} unit={unit} />
           {state.offences !== undefined && state.offences > 0 && (
-            <>
-              <dt>Blocks earned</dt>
-              <dd>{whole(state.offences)}</dd>
-            </>
+            <Fact name="Blocks earned">{whole(state.offences)}</Fact>
           )}
           {override && (
-            <>
-              <dt>Changed until</dt>
-              <dd>
-                {override.expiresAt === null
-                  ? 'further notice'
-                  : `${moment(override.expiresAt)} (${relative(override.expiresAt, now)})`}
-                {override.by !== undefined && <span class="soft">, by {override.by}</span>}
-                {override.reason !== undefined && <span class="soft">: {override.reason}</span>}
-              </dd>
-            </>
+            <Fact name="Changed until">
+              {override.expiresAt === null
+                ? 'further notice'
+                : `${moment(override.expiresAt)} (${relative(override.expiresAt, now)})`}
+              {override.by !== undefined && <span class="soft">, by {override.by}</span>}
+              {override.reason !== undefined && <span class="soft">: {override.reason}</span>}
+            </Fact>
           )}
         </dl>
         {state.regions && state.regions.length > 0 && <RegionTable limit={limit} regions={state.regions} unit={unit} />}
@@ -145,5 +128,9 @@ function freeAgain({ retryAfterMs, remaining, listed, unread }: LimitState): str
   if (listed?.list === 'deny') return 'never, while it is on the deny list';
   if (unread !== undefined) return 'not known';
   if (retryAfterMs === null) return remaining === 0 ? 'not known' : 'now';
-  return retryAfterMs === 0 ? 'now' : `in ${duration(retryAfterMs)}`;
+  return after(retryAfterMs);
+}
+
+function after(ms: number): string {
+  return ms === 0 ? 'now' : `in ${duration(ms)}`;
 }

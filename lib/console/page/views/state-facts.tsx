@@ -1,7 +1,8 @@
-import { Columns } from '../parts/small.js';
+import { Columns, Fact } from '../parts/small.js';
 import type { JSX } from 'preact';
 import type { HistoryWindow, LimitState } from '../../api.js';
 import { amount, dated, duration, plural, stretch } from '../data/format.js';
+import { sum } from '../data/series.js';
 
 interface UsageProps {
   readonly limit: string;
@@ -108,36 +109,24 @@ export function HeldFacts({
   return (
     <>
       {leases && (
-        <>
-          <dt>Held by</dt>
-          <dd>
-            {leases.count === 0 ? 'nobody' : plural(leases.count, 'lease')}
-            <Lapses of={leases} />
-          </dd>
-        </>
+        <Fact name="Held by">
+          {leases.count === 0 ? 'nobody' : plural(leases.count, 'lease')}
+          <Lapses of={leases} />
+        </Fact>
       )}
       {holds && (
-        <>
-          <dt>Reserved</dt>
-          <dd>
-            {holds.count > 0 && holds.units !== undefined && `${amount(holds.units, unit)} by `}
-            {holds.count === 0 ? 'nothing' : plural(holds.count, 'reservation')}
-            <Lapses of={holds} />
-          </dd>
-        </>
+        <Fact name="Reserved">
+          {holds.count > 0 && holds.units !== undefined && `${amount(holds.units, unit)} by `}
+          {holds.count === 0 ? 'nothing' : plural(holds.count, 'reservation')}
+          <Lapses of={holds} />
+        </Fact>
       )}
       {usage && (
-        <>
-          <dt>Charged since {dated(usage.since)}</dt>
-          <dd>
-            {usage.leftOut
-              ? 'not known: keys beyond maxKeys are not recorded'
-              : amount(
-                  usage.days.reduce((sum, { units }) => sum + units, 0),
-                  unit,
-                )}
-          </dd>
-        </>
+        <Fact name={`Charged since ${dated(usage.since)}`}>
+          {usage.leftOut
+            ? 'not known: keys beyond maxKeys are not recorded'
+            : amount(sum(usage.days.map(({ units }) => units)), unit)}
+        </Fact>
       )}
     </>
   );

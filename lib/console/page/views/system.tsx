@@ -1,6 +1,6 @@
 import type { JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
-import type { InstanceInfo, Overview, RedisInfo } from '../../api.js';
+import type { Figures, InstanceInfo, RedisInfo } from '../../api.js';
 import {
   bytes,
   duration,
@@ -14,7 +14,7 @@ import {
 import { sum } from '../data/series.js';
 import { Chart } from '../parts/chart.js';
 import type { ChartLine } from '../parts/chart-options.js';
-import { Badge, Bar, Columns, Empty, Panel } from '../parts/small.js';
+import { Badge, Bar, Columns, Empty, Fact, Panel } from '../parts/small.js';
 import { useNow } from '../data/store.js';
 
 /** Clocks that differ by more than this are highlighted. */
@@ -97,7 +97,7 @@ export function RedisPanel({ redis, stale }: { redis: RedisInfo | null; stale: b
     );
   }
   const { up, mode, version, usedMemory, maxMemory, ourKeysBytes, latencyMs } = redis;
-  const limited = maxMemory !== null && maxMemory > 0;
+  const limited = maxMemory !== null;
   return (
     <Panel
       id="redis"
@@ -110,28 +110,20 @@ export function RedisPanel({ redis, stale }: { redis: RedisInfo | null; stale: b
       }
     >
       <dl class="facts">
-        <dt>Server</dt>
-        <dd>
+        <Fact name="Server">
           {version ?? 'unknown'}, {mode}
-        </dd>
-        <dt>Response time</dt>
-        <dd>{latencyMs === null ? 'unknown' : milliseconds(latencyMs)}</dd>
-        <dt>Memory</dt>
-        <dd>
+        </Fact>
+        <Fact name="Response time">{latencyMs === null ? 'unknown' : milliseconds(latencyMs)}</Fact>
+        <Fact name="Memory">
           {bytes(usedMemory)}
-          {limited ? ` of ${bytes(maxMemory)}` : maxMemory === 0 ? ', without a bound' : ''}
-        </dd>
-        <dt>Keys of limits</dt>
-        <dd>
-          {ourKeysBytes === null ? (
-            'unknown'
-          ) : (
-            <>
-              about {bytes(ourKeysBytes)}
-              {usedMemory !== null && <span class="soft"> ({percent(ourKeysBytes, usedMemory)})</span>}
-            </>
+          {limited && ` of ${bytes(maxMemory)}`}
+        </Fact>
+        <Fact name="Keys of limits">
+          {ourKeysBytes === null ? 'unknown' : `about ${bytes(ourKeysBytes)}`}
+          {ourKeysBytes !== null && usedMemory !== null && (
+            <span class="soft"> ({percent(ourKeysBytes, usedMemory)})</span>
           )}
-        </dd>
+        </Fact>
       </dl>
       {limited && usedMemory !== null && (
         <div class="shares">
@@ -153,7 +145,7 @@ const SHARES = [
 ] as const;
 
 /** The latency of the store. */
-export function StorePanel({ overview }: { overview: Omit<Overview, 'range'> }): JSX.Element {
+export function StorePanel({ overview }: { overview: Figures }): JSX.Element {
   const { times, store } = overview.series;
   const lines = useMemo<ChartLine[]>(
     () => [
@@ -176,7 +168,7 @@ export function StorePanel({ overview }: { overview: Omit<Overview, 'range'> }):
 }
 
 /** The sources of answers other than the store. */
-export function AnswersPanel({ overview }: { overview: Omit<Overview, 'range'> }): JSX.Element {
+export function AnswersPanel({ overview }: { overview: Figures }): JSX.Element {
   const { store } = overview.series;
   const checks = sum(store.checks);
   return (
