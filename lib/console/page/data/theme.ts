@@ -1,10 +1,9 @@
 import { choiceOf, Store } from './store.js';
 
-export const THEMES = ['system', 'light', 'dark'] as const;
-export type Theme = (typeof THEMES)[number];
+export type Theme = 'system' | 'light' | 'dark';
 
 /** The chosen theme. Charts are redrawn when it changes. */
-export const theme = choiceOf('rate-limit-console-theme', THEMES);
+export const theme = choiceOf<Theme>('rate-limit-console-theme', ['system', 'light', 'dark']);
 
 /** Counts changes of the colours, by the switch or by the system. */
 export const colours = new Store(0);

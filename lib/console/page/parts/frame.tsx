@@ -3,7 +3,7 @@ import { connection, dismiss, toasts, undo, useStore } from '../data/store.js';
 import { moment, nameOfZone, OFFERED, zone } from '../data/format.js';
 import { hrefOf, type Route, type View } from '../data/route.js';
 import { session } from '../data/session.js';
-import { theme, type Theme, THEMES } from '../data/theme.js';
+import { theme } from '../data/theme.js';
 import { Icon, type IconName, Logo } from './icons.js';
 import { Badge, Choice, Select } from './small.js';
 import { pause, resume } from '../data/live.js';
@@ -46,8 +46,11 @@ const LINKS: readonly { view: View; label: string; icon: IconName }[] = [
   { view: 'changes', label: 'Changes', icon: 'changes' },
 ];
 
-const THEME_ICONS: Record<Theme, IconName> = { system: 'system', light: 'sun', dark: 'moon' };
-const THEME_LABELS: Record<Theme, string> = { system: 'Theme of the system', light: 'Light theme', dark: 'Dark theme' };
+const THEME_OPTIONS = [
+  { value: 'system', label: 'Theme of the system', icon: 'system' },
+  { value: 'light', label: 'Light theme', icon: 'sun' },
+  { value: 'dark', label: 'Dark theme', icon: 'moon' },
+] as const;
 
 /** The frame around every view. */
 export function Frame({ route, children }: { route: Route; children: ComponentChildren }): JSX.Element {
@@ -118,13 +121,12 @@ export function Frame({ route, children }: { route: Route; children: ComponentCh
 }
 
 function ThemeChoice(): JSX.Element {
-  const options = THEMES.map((value) => ({ value, label: THEME_LABELS[value], icon: THEME_ICONS[value] }));
   return (
     <Choice
       name="theme"
       legend="Theme"
       value={useStore(theme)}
-      options={options}
+      options={THEME_OPTIONS}
       onChoose={(next) => (theme.value = next)}
     />
   );

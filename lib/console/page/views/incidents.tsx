@@ -28,7 +28,6 @@ export function Incidents({
 }): JSX.Element | null {
   const all = useStore(live)?.incidents;
   const incidents = only === undefined ? all : all?.filter((each) => 'limit' in each && each.limit === only);
-  const { canAct, canWrite } = useStore(session);
   const [isOpen, setOpen] = useState(false);
   const [dialog, openDialog] = useDialog();
   if (incidents === undefined || (only !== undefined && incidents.length === 0)) return null;
@@ -50,8 +49,6 @@ export function Incidents({
               key={incident.id}
               incident={incident}
               limit={limits.find(({ name }) => 'limit' in incident && name === incident.limit)}
-              canAct={canAct}
-              canWrite={canWrite}
               onAct={openDialog}
             />
           ))}
@@ -72,17 +69,14 @@ export function Incidents({
 function IncidentRow({
   incident,
   limit,
-  canAct,
-  canWrite,
   onAct,
 }: {
   incident: Incident;
   limit: LimitInfo | undefined;
-  canAct: boolean;
-  canWrite: boolean;
   onAct: (action: Action) => void;
 }): JSX.Element {
   const now = useNow();
+  const { canAct, canWrite } = useStore(session);
   const keys = 'keys' in incident ? incident.keys.slice(0, KEYS) : [];
   const reason = reasonFor(incident);
   return (

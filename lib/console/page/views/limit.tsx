@@ -158,7 +158,6 @@ function KnownLimit({ limit, always }: { limit: LimitInfo; always: boolean }): J
 /** The limit's rate and mode, and the actions that change them. */
 function OwnRate({ limit }: { limit: string }): JSX.Element {
   const { data, error, reload } = useResource<Rates>(`api/rates?limit=${encodeURIComponent(limit)}`, 10_000);
-  const { canWrite } = useStore(session);
   const [dialog, openDialog] = useDialog();
   const rate = data?.rates[0];
   const changed = (): void => {
@@ -169,7 +168,7 @@ function OwnRate({ limit }: { limit: string }): JSX.Element {
     <>
       {data?.problem !== undefined && <Note danger>{data.problem}</Note>}
       {rate ? (
-        <RateCard id="rate" rate={rate} canWrite={canWrite} isAlone onAct={openDialog} onChanged={changed} />
+        <RateCard id="rate" rate={rate} isAlone onAct={openDialog} onChanged={changed} />
       ) : (
         <Waiting error={error} what="rate" onRetry={reload} />
       )}

@@ -66,11 +66,7 @@ export function ListsView({ session: about }: ViewProps): JSX.Element {
                 : 'Entries come from the module, from a policy, or from users who can make changes here.'}
             </Empty>
           ) : (
-            <Entries
-              entries={entries}
-              canWrite={canWrite}
-              onRemove={canAct ? (entry) => openDialog(removing(entry, reload)) : undefined}
-            />
+            <Entries entries={entries} onRemove={canAct ? (entry) => openDialog(removing(entry, reload)) : undefined} />
           )}
           {next !== undefined && (
             <div class="table-foot">
@@ -88,14 +84,13 @@ export function ListsView({ session: about }: ViewProps): JSX.Element {
 
 function Entries({
   entries,
-  canWrite,
   onRemove,
 }: {
   entries: readonly ListItem[];
-  canWrite: boolean;
   onRemove: ((entry: ListItem) => void) | undefined;
 }): JSX.Element {
   const now = useNow();
+  const { canWrite } = useStore(session);
   return (
     <table class="table" aria-labelledby="entries">
       <Columns of={['Who', 'List', 'Limit', 'Until', 'Entered']} action={onRemove && 'Remove'} />

@@ -32,7 +32,7 @@ const FIELD = {
 /** The state of all limits for an identity: why it is rejected, and when it will pass again. */
 export function LookupView({ session: about }: ViewProps): JSX.Element {
   const { identity, found } = useStore(subject);
-  const { canAct, canWrite } = useStore(session);
+  const { canAct } = useStore(session);
   const rates = useResource<Rates>('api/rates').data?.rates;
   const log = useResource<Changes>('api/changes', 10_000).data?.changes;
   const [text, setText] = useState(identity);
@@ -87,8 +87,6 @@ export function LookupView({ session: about }: ViewProps): JSX.Element {
       info={about.limits.find(({ name }) => name === state.limit)}
       rate={rates?.find((rate) => rate.limit === state.limit)}
       identity={identity}
-      canAct={canAct}
-      canWrite={canWrite}
       onAct={openDialog}
       onChanged={replace}
     />

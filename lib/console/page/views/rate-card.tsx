@@ -1,7 +1,8 @@
 import type { ComponentChildren, JSX } from 'preact';
 import type { CandidateInfo, RateInfo } from '../../api.js';
 import { moment, percent, relative, whole } from '../data/format.js';
-import { useNow } from '../data/store.js';
+import { session } from '../data/session.js';
+import { useNow, useStore } from '../data/store.js';
 import { hrefOf } from '../data/route.js';
 import { type Action, ActionButtons } from '../parts/dialog.js';
 import { Badge, Bar, ModeBadge } from '../parts/small.js';
@@ -11,7 +12,6 @@ import { rateActions } from './rate-actions.js';
 interface Props {
   readonly id: string;
   readonly rate: RateInfo;
-  readonly canWrite: boolean;
   /** True on the page of the limit itself, which already has its name. */
   readonly isAlone?: boolean;
   onAct: (action: Action) => void;
@@ -19,7 +19,8 @@ interface Props {
 }
 
 /** A limit's rate and mode: as configured, currently, and in its candidate. */
-export function RateCard({ id, rate, canWrite, isAlone = false, onAct, onChanged }: Props): JSX.Element {
+export function RateCard({ id, rate, isAlone = false, onAct, onChanged }: Props): JSX.Element {
+  const { canWrite } = useStore(session);
   const { limit, configured, current, mode, candidate } = rate;
   return (
     <section class="panel state" id={id} aria-labelledby={`${id}-title`}>

@@ -3,8 +3,7 @@ import type { RateInfo, Rates } from '../../api.js';
 import { plural } from '../data/format.js';
 import { useResource } from '../data/client.js';
 import { hrefOf, useParam } from '../data/route.js';
-import { loadSession, session, type ViewProps } from '../data/session.js';
-import { useStore } from '../data/store.js';
+import { loadSession, type ViewProps } from '../data/session.js';
 import { useDialog } from '../parts/dialog.js';
 import { Find, matches, Pager, usePaged } from '../parts/paged.js';
 import { Empty, Note, Select, ViewHead, Waiting } from '../parts/small.js';
@@ -27,7 +26,6 @@ type Shown = keyof typeof SHOWN;
 /** The limits whose rate and mode can be changed, with their current values and the effect of their candidates. */
 export function RatesView({ limit }: ViewProps): JSX.Element {
   const { data, error, reload } = useResource<Rates>('api/rates', 10_000);
-  const { canWrite } = useStore(session);
   const [dialog, openDialog] = useDialog();
   const [find] = useParam('find', '');
   const [show, setShow] = useParam<Shown>('show', 'all', Object.keys(SHOWN) as Shown[]);
@@ -93,14 +91,7 @@ export function RatesView({ limit }: ViewProps): JSX.Element {
           )}
           <div class="states">
             {paged.shown.map((rate) => (
-              <RateCard
-                key={rate.limit}
-                id={cardId(rate.limit)}
-                rate={rate}
-                canWrite={canWrite}
-                onAct={openDialog}
-                onChanged={changed}
-              />
+              <RateCard key={rate.limit} id={cardId(rate.limit)} rate={rate} onAct={openDialog} onChanged={changed} />
             ))}
           </div>
           <Pager of={paged} what="rates" />

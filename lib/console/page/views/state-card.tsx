@@ -2,7 +2,8 @@ import { legible } from '../../../engine/util/figures.js';
 import type { JSX } from 'preact';
 import type { LimitInfo, LimitState, RateInfo } from '../../api.js';
 import { amount, duration, moment, relative, whole } from '../data/format.js';
-import { useNow } from '../data/store.js';
+import { session } from '../data/session.js';
+import { useNow, useStore } from '../data/store.js';
 import { hrefOf } from '../data/route.js';
 import { type Action, ActionButtons } from '../parts/dialog.js';
 import { Badge, Bar, Fact, ModeBadge, Note } from '../parts/small.js';
@@ -23,15 +24,14 @@ interface Props {
   /** Its rate, if it can be changed. */
   readonly rate: RateInfo | undefined;
   readonly identity: string;
-  readonly canAct: boolean;
-  readonly canWrite: boolean;
   onAct: (action: Action) => void;
   onChanged: (state: LimitState) => void;
 }
 
 /** The state of a limit for an identity, and the actions on it. */
-export function StateCard({ state, info, rate, identity, canAct, canWrite, onAct, onChanged }: Props): JSX.Element {
+export function StateCard({ state, info, rate, identity, onAct, onChanged }: Props): JSX.Element {
   const now = useNow();
+  const { canAct, canWrite } = useStore(session);
   const { limit, quota, used, remaining, blockedUntil, override } = state;
   const blocked = blockedUntil !== null && blockedUntil > now;
   const share = used === null || quota === 0 ? 0 : used / quota;
