@@ -11,12 +11,12 @@ import { asksForAnchor, readAnchor } from '../engine/algorithms/anchor.js';
 import type { AlgorithmOptions } from '../engine/algorithms/index.js';
 import { consoleMessages } from '../engine/errors/messages/console.js';
 import type { CompiledLimit } from '../engine/limits/compiled-limit.js';
-import { milliseconds } from '../engine/options/values.js';
 import { rateText } from '../nest/explain/format.js';
 import { shownUnitsOf } from '../storage/features/index.js';
 import type { LimitInfo, PlanInfo } from './api.js';
 import type { Fields } from './fields.js';
 import { ConsoleProblem } from './problem.js';
+import { rateOf } from './telemetry/demand-sampler.js';
 
 /** Options that only plans have. */
 interface PlanOptions {
@@ -209,9 +209,8 @@ function countersOf(name: string, namespace: string): string {
 }
 
 function perSecondOf(options: AlgorithmOptions): number | null {
-  const { rate, interval } = options as { readonly rate?: unknown; readonly interval?: unknown };
-  const ms = interval === undefined ? undefined : milliseconds(interval);
-  return typeof rate === 'number' && ms !== undefined && ms > 0 ? (rate * 1000) / ms : null;
+  const { rate, ms } = rateOf(options) ?? { rate: 0, ms: 0 };
+  return ms > 0 ? (rate * 1000) / ms : null;
 }
 
 /** The limit of requests from one address to the console of one instance: enough for a page, and too few to do harm. */

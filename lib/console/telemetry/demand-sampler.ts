@@ -165,12 +165,17 @@ export class DemandSampler {
   }
 }
 
+/** The rate of a limit and its interval in milliseconds; `undefined` for a limit without them. */
+export function rateOf(options: object): { readonly rate: number; readonly ms: number } | undefined {
+  const { rate, interval } = options as { readonly rate?: unknown; readonly interval?: unknown };
+  const ms = milliseconds(interval);
+  return typeof rate === 'number' && ms !== undefined ? { rate, ms } : undefined;
+}
+
 /** The interval of a rate in whole seconds; `undefined` for limits without one, or with a longer one than is kept. */
 export function intervalOf(options: object): number | undefined {
-  const { rate, interval } = options as { readonly rate?: unknown; readonly interval?: unknown };
-  const ms = interval === undefined ? undefined : milliseconds(interval);
-  if (typeof rate !== 'number' || ms === undefined || ms > DEMAND_MS) return undefined;
-  return Math.max(1, Math.ceil(ms / 1000)) * 1000;
+  const { ms = Infinity } = rateOf(options) ?? {};
+  return ms > DEMAND_MS ? undefined : Math.max(1, Math.ceil(ms / 1000)) * 1000;
 }
 
 /** Returns true if all instances count a window: some in each hour, different ones for each limit. */

@@ -60,10 +60,9 @@ export class Instances {
 
   /** This instance alone: the others, if there are any, could not be read. */
   alone(): FoundInstances {
-    const { self } = this;
-    if (this.recorder.observes)
-      return { running: [], lost: [], coverage: { instances: [], ended: 0, unread: [...this.known] } };
-    return { running: [self], lost: [], coverage: { instances: [self.id], ended: 0, unread: [...this.known] } };
+    const running = this.recorder.observes ? [] : [this.self];
+    const instances = running.map(({ id }) => id);
+    return { running, lost: [], coverage: { instances, ended: 0, unread: [...this.known] } };
   }
 
   /**
@@ -91,11 +90,11 @@ export class Instances {
     command: (id: string, redis: ConsoleRedis) => Command,
     add: (one: ReadInstance) => boolean | Promise<boolean>,
   ): Promise<{ found: FoundInstances; isWhole: boolean }> {
-    const { redis, self } = this;
-    const running = this.recorder.observes ? [] : [self];
-    const lost: InstanceInfo[] = [];
-    const coverage: Coverage = { instances: running.map(({ id }) => id), ended: 0, unread: [] };
-    if (redis === undefined) return { found: { running, lost, coverage }, isWhole: true };
+    const { redis } = this;
+    const found = this.alone();
+    const { running, lost, coverage } = found;
+    coverage.unread = [];
+    if (redis === undefined) return { found, isWhole: true };
     const { keys } = redis;
     const { indexed, folds } = await this.indexed(redis, withinMs);
     const all = [...indexed, { id: ENDED, state: 'ended', lastSeenAt: 0 } as const];
@@ -118,7 +117,7 @@ export class Instances {
         if (!isRead && id !== ENDED) coverage.unread.push(id);
       }
     }
-    this.known = coverage.instances.filter((id) => id !== self.id);
+    this.known = coverage.instances.filter((id) => id !== this.recorder.self.id);
     return { found: { running: inOrder(running), lost: inOrder(lost), coverage }, isWhole: last === folds };
   }
 

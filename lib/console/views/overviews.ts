@@ -23,19 +23,6 @@ import type { RedisHealth } from './redis-health.js';
 /** The characters to read at a time: about a millisecond. */
 const CHARACTERS = 100_000;
 
-/** Lets requests of the app run while a lot is being read. */
-class Turns {
-  private read = 0;
-
-  /** Waits for other work of the process if a lot has been read since the last time. */
-  async after(characters: number): Promise<void> {
-    this.read += characters;
-    if (this.read < CHARACTERS) return;
-    this.read = 0;
-    await setImmediate();
-  }
-}
-
 export const RANGES = {
   '5m': RESOLUTIONS[0],
   '1h': RESOLUTIONS[1],
@@ -137,7 +124,14 @@ export class Overviews {
     fields?: readonly number[],
   ): Promise<Reading> {
     const values = fields?.length ?? MOST_STEPS;
-    const turns = new Turns();
+    let characters = 0;
+    // Lets requests of the app run while a lot is being read.
+    const turn = async (read: number): Promise<void> => {
+      characters += read;
+      if (characters < CHARACTERS) return;
+      characters = 0;
+      await setImmediate();
+    };
     let steps = new Steps();
     const begin = () => void (steps = new Steps());
     let found: FoundInstances;
@@ -149,7 +143,7 @@ export class Overviews {
         for (const [index, text] of Object.entries((reply ?? {}) as Record<string, string | null>)) {
           const step = fields === undefined ? Number(index) : fields[Number(index)]!;
           if (text === null || !(step >= from)) continue;
-          await turns.after(text.length);
+          await turn(text.length);
           const bucket = readBucket(text);
           if (bucket === undefined) isWhole = false;
           else steps.add(step, bucket, id);
@@ -170,7 +164,7 @@ export class Overviews {
     const own: Iterable<[number, Bucket]> = this.recorder.timeline.since(stepMs, from);
     for (const [step, bucket] of own) {
       if (fields !== undefined && !fields.includes(step)) continue;
-      await turns.after(bucket.limits.size * CHARACTERS_A_LIMIT);
+      await turn(bucket.limits.size * CHARACTERS_A_LIMIT);
       steps.add(step, bucket, self.id);
     }
     return { ...found, steps, problem };
