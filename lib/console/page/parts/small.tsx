@@ -259,30 +259,40 @@ export function Fold({
   );
 }
 
-/** The head of a table: its columns, of which `numbers` are aligned to the right, and a column of buttons whose title is only read out. */
-export function Columns({
+/** A table, with columns of which `numbers` are aligned to the right, and a column of buttons whose title is only read out. */
+export function Table({
+  id,
+  label,
   of,
   numbers = [],
   action,
+  children,
 }: {
+  /** The id of its heading; or use `label`. */
+  id?: string;
+  label?: string;
   of: readonly string[];
   numbers?: readonly string[];
   action?: string | undefined;
+  children: ComponentChildren;
 }): JSX.Element {
   return (
-    <thead>
-      <tr>
-        {of.map((title) => (
-          <th key={title} scope="col" class={numbers.includes(title) ? 'number' : undefined}>
-            {title}
-          </th>
-        ))}
-        {action !== undefined && (
-          <th scope="col">
-            <span class="hidden-text">{action}</span>
-          </th>
-        )}
-      </tr>
-    </thead>
+    <table class="table" aria-labelledby={id} aria-label={label}>
+      <thead>
+        <tr>
+          {of.map((title) => (
+            <th key={title} scope="col" class={numbers.includes(title) ? 'number' : undefined}>
+              {title}
+            </th>
+          ))}
+          {action !== undefined && (
+            <th scope="col">
+              <span class="hidden-text">{action}</span>
+            </th>
+          )}
+        </tr>
+      </thead>
+      <tbody>{children}</tbody>
+    </table>
   );
 }

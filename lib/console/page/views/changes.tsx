@@ -9,7 +9,7 @@ import { hrefOf, useParam } from '../data/route.js';
 import { loadSession, session, type ViewProps } from '../data/session.js';
 import { type Action, useDialog } from '../parts/dialog.js';
 import { matches, Pager, Search, usePaged } from '../parts/paged.js';
-import { Badge, Columns, Empty, Note, Panel, Select, type Tone, ViewHead, Waiting } from '../parts/small.js';
+import { Badge, Empty, Note, Panel, Select, Table, type Tone, ViewHead, Waiting } from '../parts/small.js';
 import { sentenceOf, differenceText, KINDS, type Kind } from './change-text.js';
 
 const TONES: Readonly<Record<ChangeInfo['action'], Tone>> = {
@@ -130,52 +130,49 @@ function Log({
   const now = useNow();
   const versions = changes.map(({ version }) => version);
   return (
-    <table class="table" aria-labelledby="log">
-      <Columns of={['What', 'When']} action={onRollback && 'Undo, or roll back'} />
-      <tbody>
-        {changes.map((change, index) => (
-          <tr key={`${change.at} ${change.version} ${index}`}>
-            <th scope="row" class="wide">
-              <Badge tone={TONES[change.action]}>{change.action}</Badge> {sentenceOf(change, nameOf(change))}
-              {change.version !== null && (
-                <span class="sub">
-                  version {change.version}
-                  {change.rollbackTo !== undefined && `, back to ${change.rollbackTo}`}
+    <Table id="log" of={['What', 'When']} action={onRollback && 'Undo, or roll back'}>
+      {changes.map((change, index) => (
+        <tr key={`${change.at} ${change.version} ${index}`}>
+          <th scope="row" class="wide">
+            <Badge tone={TONES[change.action]}>{change.action}</Badge> {sentenceOf(change, nameOf(change))}
+            {change.version !== null && (
+              <span class="sub">
+                version {change.version}
+                {change.rollbackTo !== undefined && `, back to ${change.rollbackTo}`}
+              </span>
+            )}
+          </th>
+          <td data-label="When" class="when numbers">
+            {moment(change.at)}
+            <span class="sub">{relative(change.at, now)}</span>
+          </td>
+          {onRollback && (
+            <td class="number">
+              {change.version !== null && versions.indexOf(change.version) === index && (
+                <span class="buttons">
+                  <button
+                    type="button"
+                    class="button small"
+                    aria-label={`Undo version ${change.version} alone`}
+                    onClick={() => onUndo?.(change)}
+                  >
+                    Undo
+                  </button>
+                  <button
+                    type="button"
+                    class="button small"
+                    aria-label={`Roll back to before version ${change.version}`}
+                    onClick={() => onRollback(change)}
+                  >
+                    Roll back
+                  </button>
                 </span>
               )}
-            </th>
-            <td data-label="When" class="when numbers">
-              {moment(change.at)}
-              <span class="sub">{relative(change.at, now)}</span>
             </td>
-            {onRollback && (
-              <td class="number">
-                {change.version !== null && versions.indexOf(change.version) === index && (
-                  <span class="buttons">
-                    <button
-                      type="button"
-                      class="button small"
-                      aria-label={`Undo version ${change.version} alone`}
-                      onClick={() => onUndo?.(change)}
-                    >
-                      Undo
-                    </button>
-                    <button
-                      type="button"
-                      class="button small"
-                      aria-label={`Roll back to before version ${change.version}`}
-                      onClick={() => onRollback(change)}
-                    >
-                      Roll back
-                    </button>
-                  </span>
-                )}
-              </td>
-            )}
-          </tr>
-        ))}
-      </tbody>
-    </table>
+          )}
+        </tr>
+      ))}
+    </Table>
   );
 }
 

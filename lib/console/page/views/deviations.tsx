@@ -9,7 +9,7 @@ import { useParam } from '../data/route.js';
 import { session, type ViewProps } from '../data/session.js';
 import { useDialog } from '../parts/dialog.js';
 import { PageTurns, Search } from '../parts/paged.js';
-import { Badge, Choice, Columns, Empty, Note, Panel, Select, UntilCell, ViewHead, Waiting } from '../parts/small.js';
+import { Badge, Choice, Empty, Note, Panel, Select, Table, UntilCell, ViewHead, Waiting } from '../parts/small.js';
 import { ending } from './deviation-ends.js';
 import { Who } from './quick-actions.js';
 
@@ -173,46 +173,43 @@ function Rows({
 }): JSX.Element {
   const now = useNow();
   return (
-    <table class="table" aria-labelledby="deviations">
-      <Columns of={['Who', 'Limit', 'What', 'Until', 'By']} action={onEnd && 'End it'} />
-      <tbody>
-        {entries.map((entry) => {
-          const action = onEnd && ending(entry, () => undefined);
-          return (
-            <tr key={`${entry.kind} ${entry.limit} ${entry.id} ${entry.kind === 'overrides' ? entry.of : ''}`}>
-              <th scope="row">
-                <Whom of={entry} />
-              </th>
-              <td data-label="Limit" class="wide">
-                {entry.limit ?? 'all limits'}
+    <Table id="deviations" of={['Who', 'Limit', 'What', 'Until', 'By']} action={onEnd && 'End it'}>
+      {entries.map((entry) => {
+        const action = onEnd && ending(entry, () => undefined);
+        return (
+          <tr key={`${entry.kind} ${entry.limit} ${entry.id} ${entry.kind === 'overrides' ? entry.of : ''}`}>
+            <th scope="row">
+              <Whom of={entry} />
+            </th>
+            <td data-label="Limit" class="wide">
+              {entry.limit ?? 'all limits'}
+            </td>
+            <td data-label="What">
+              <What of={entry} />
+            </td>
+            <UntilCell at={entry.expiresAt} now={now} />
+            <td data-label="By" class="wide">
+              {madeBy(entry)}
+              {entry.reason !== undefined && <span class="sub">{entry.reason}</span>}
+            </td>
+            {onEnd && (
+              <td class="number">
+                {action && (
+                  <button
+                    type="button"
+                    class="button small"
+                    aria-label={`${action.confirm}: ${nameOf(entry)}`}
+                    onClick={() => onEnd(entry)}
+                  >
+                    {action.confirm}
+                  </button>
+                )}
               </td>
-              <td data-label="What">
-                <What of={entry} />
-              </td>
-              <UntilCell at={entry.expiresAt} now={now} />
-              <td data-label="By" class="wide">
-                {madeBy(entry)}
-                {entry.reason !== undefined && <span class="sub">{entry.reason}</span>}
-              </td>
-              {onEnd && (
-                <td class="number">
-                  {action && (
-                    <button
-                      type="button"
-                      class="button small"
-                      aria-label={`${action.confirm}: ${nameOf(entry)}`}
-                      onClick={() => onEnd(entry)}
-                    >
-                      {action.confirm}
-                    </button>
-                  )}
-                </td>
-              )}
-            </tr>
-          );
-        })}
-      </tbody>
-    </table>
+            )}
+          </tr>
+        );
+      })}
+    </Table>
   );
 }
 

@@ -7,7 +7,7 @@ import { identityOf, sayFailed, useNow, useStore } from '../data/store.js';
 import { session, type ViewProps } from '../data/session.js';
 import { type Action, useDialog } from '../parts/dialog.js';
 import { Icon } from '../parts/icons.js';
-import { Badge, Columns, Empty, Note, Panel, UntilCell, ViewHead, Waiting } from '../parts/small.js';
+import { Badge, Empty, Note, Panel, Table, UntilCell, ViewHead, Waiting } from '../parts/small.js';
 import { expiry } from './key-actions.js';
 
 const SOURCES = { configured: 'by the configuration', policy: 'by the policy', changed: 'here or by code' } as const;
@@ -92,44 +92,41 @@ function Entries({
   const now = useNow();
   const { canWrite } = useStore(session);
   return (
-    <table class="table" aria-labelledby="entries">
-      <Columns of={['Who', 'List', 'Limit', 'Until', 'Entered']} action={onRemove && 'Remove'} />
-      <tbody>
-        {entries.map((entry) => (
-          <tr key={entry.id}>
-            <th scope="row">
-              <span class="main-text">{identityOf(entry.entry) ?? entry.entry}</span>
-              <span class="sub">{entry.kind === 'ip' ? 'address or network' : entry.kind}</span>
-            </th>
-            <td data-label="List">
-              <Badge tone={entry.list === 'allow' ? 'good' : 'danger'}>{entry.list}</Badge>
+    <Table id="entries" of={['Who', 'List', 'Limit', 'Until', 'Entered']} action={onRemove && 'Remove'}>
+      {entries.map((entry) => (
+        <tr key={entry.id}>
+          <th scope="row">
+            <span class="main-text">{identityOf(entry.entry) ?? entry.entry}</span>
+            <span class="sub">{entry.kind === 'ip' ? 'address or network' : entry.kind}</span>
+          </th>
+          <td data-label="List">
+            <Badge tone={entry.list === 'allow' ? 'good' : 'danger'}>{entry.list}</Badge>
+          </td>
+          <td data-label="Limit" class="wide">
+            {entry.limit ?? 'all limits'}
+          </td>
+          <UntilCell at={entry.expiresAt} now={now} />
+          <td data-label="Entered" class="wide">
+            {entry.by === undefined ? SOURCES[entry.source] : `by ${entry.by}`}
+            {entry.reason !== undefined && <span class="sub">{entry.reason}</span>}
+          </td>
+          {onRemove && (
+            <td class="number">
+              {entry.removable && (canWrite || entry.expiresAt !== null) && (
+                <button
+                  type="button"
+                  class="button small"
+                  aria-label={`Remove ${entry.entry} from the ${entry.list} list`}
+                  onClick={() => onRemove(entry)}
+                >
+                  Remove
+                </button>
+              )}
             </td>
-            <td data-label="Limit" class="wide">
-              {entry.limit ?? 'all limits'}
-            </td>
-            <UntilCell at={entry.expiresAt} now={now} />
-            <td data-label="Entered" class="wide">
-              {entry.by === undefined ? SOURCES[entry.source] : `by ${entry.by}`}
-              {entry.reason !== undefined && <span class="sub">{entry.reason}</span>}
-            </td>
-            {onRemove && (
-              <td class="number">
-                {entry.removable && (canWrite || entry.expiresAt !== null) && (
-                  <button
-                    type="button"
-                    class="button small"
-                    aria-label={`Remove ${entry.entry} from the ${entry.list} list`}
-                    onClick={() => onRemove(entry)}
-                  >
-                    Remove
-                  </button>
-                )}
-              </td>
-            )}
-          </tr>
-        ))}
-      </tbody>
-    </table>
+          )}
+        </tr>
+      ))}
+    </Table>
   );
 }
 

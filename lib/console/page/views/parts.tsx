@@ -6,7 +6,7 @@ import { useResource } from '../data/client.js';
 import { hrefOf } from '../data/route.js';
 import { limitNamed, session } from '../data/session.js';
 import { identityOf, useStore } from '../data/store.js';
-import { Badge, Bar, Columns, Empty, Fact, Note, Panel, Waiting } from '../parts/small.js';
+import { Badge, Bar, Empty, Fact, Note, Panel, Table, Waiting } from '../parts/small.js';
 
 const EVERY_MS = 5_000;
 /** A counter is near its quota from this share on. */
@@ -45,14 +45,11 @@ function TreePanel({ limit }: { limit: LimitInfo }): JSX.Element {
           Levels appear here a few seconds after a client is counted.
         </Empty>
       ) : (
-        <table class="table" aria-labelledby="levels">
-          <Columns of={['Level', 'Used', 'Left', 'Borrowed']} numbers={['Left', 'Borrowed']} />
-          <tbody>
-            {data.nodes.map((node) => (
-              <TreeRow key={node.id} node={node} depth={depths.get(node.id) ?? 0} />
-            ))}
-          </tbody>
-        </table>
+        <Table id="levels" of={['Level', 'Used', 'Left', 'Borrowed']} numbers={['Left', 'Borrowed']}>
+          {data.nodes.map((node) => (
+            <TreeRow key={node.id} node={node} depth={depths.get(node.id) ?? 0} />
+          ))}
+        </Table>
       )}
     </Panel>
   );
@@ -133,30 +130,27 @@ function TenantsPanel({ limit, share }: { limit: LimitInfo; share: { by: string;
             : 'Tenants are known for limits that count on Redis.'}
         </Empty>
       ) : (
-        <table class="table" aria-labelledby="tenants">
-          <Columns of={['Tenant', 'Weight', 'Share used']} numbers={['Weight']} />
-          <tbody>
-            {data.counters.flatMap((counter) =>
-              counter.tenants.map(({ id, name = id, weight, part, used }) => (
-                <tr key={`${counter.id} ${id}`}>
-                  <th scope="row">
-                    <span class="breakable">{name === '*' ? 'all that are not listed' : legible(name)}</span>
-                    <span class="sub">
-                      of {legible(identityOf(counter.key) ?? counter.key)}, in {duration(counter.spanMs)}
-                    </span>
-                  </th>
-                  <td data-label="Weight" class="number">
-                    {weight} of {counter.weights}
-                  </td>
-                  <td data-label="Share used">
-                    <Used used={used} quota={part} unit={unit} label={`Used by ${legible(name)}`} />
-                    {used > part && <Badge tone="warning">{amount(used - part, unit)} of others</Badge>}
-                  </td>
-                </tr>
-              )),
-            )}
-          </tbody>
-        </table>
+        <Table id="tenants" of={['Tenant', 'Weight', 'Share used']} numbers={['Weight']}>
+          {data.counters.flatMap((counter) =>
+            counter.tenants.map(({ id, name = id, weight, part, used }) => (
+              <tr key={`${counter.id} ${id}`}>
+                <th scope="row">
+                  <span class="breakable">{name === '*' ? 'all that are not listed' : legible(name)}</span>
+                  <span class="sub">
+                    of {legible(identityOf(counter.key) ?? counter.key)}, in {duration(counter.spanMs)}
+                  </span>
+                </th>
+                <td data-label="Weight" class="number">
+                  {weight} of {counter.weights}
+                </td>
+                <td data-label="Share used">
+                  <Used used={used} quota={part} unit={unit} label={`Used by ${legible(name)}`} />
+                  {used > part && <Badge tone="warning">{amount(used - part, unit)} of others</Badge>}
+                </td>
+              </tr>
+            )),
+          )}
+        </Table>
       )}
     </Panel>
   );

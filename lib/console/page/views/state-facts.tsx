@@ -1,4 +1,4 @@
-import { Columns, Fact } from '../parts/small.js';
+import { Fact, Table } from '../parts/small.js';
 import type { JSX } from 'preact';
 import type { HistoryWindow, LimitState } from '../../api.js';
 import { amount, dated, duration, plural, stretch } from '../data/format.js';
@@ -15,21 +15,18 @@ export function UsageTable({ limit, usage, unit }: UsageProps): JSX.Element {
   return (
     <details>
       <summary>Charged by days in {usage.timezone}</summary>
-      <table class="table" aria-label={`What ${limit} charged by days`}>
-        <Columns of={['Day', 'Charged']} numbers={['Charged']} />
-        <tbody>
-          {usage.days.toReversed().map(({ day, units }) => (
-            <tr key={day}>
-              <th scope="row">
-                <time dateTime={day}>{dated(day)}</time>
-              </th>
-              <td class="number" data-label="Charged">
-                {amount(units, unit)}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <Table label={`What ${limit} charged by days`} of={['Day', 'Charged']} numbers={['Charged']}>
+        {usage.days.toReversed().map(({ day, units }) => (
+          <tr key={day}>
+            <th scope="row">
+              <time dateTime={day}>{dated(day)}</time>
+            </th>
+            <td class="number" data-label="Charged">
+              {amount(units, unit)}
+            </td>
+          </tr>
+        ))}
+      </Table>
     </details>
   );
 }
@@ -43,25 +40,26 @@ interface Props {
 /** The units of a key that each region holds, and the age of this information. */
 export function RegionTable({ limit, regions, unit }: Props): JSX.Element {
   return (
-    <table class="table" aria-label={`What regions hold of ${limit}`}>
-      <Columns of={['Region', 'Holds', 'As of', 'Last call']} numbers={['Holds', 'As of', 'Last call']} />
-      <tbody>
-        {regions.map(({ region, held, ageMs, seenMs }) => (
-          <tr key={region}>
-            <th scope="row">{region}</th>
-            <td class="number" data-label="Holds">
-              {amount(held, unit)}
-            </td>
-            <td class="number" data-label="As of">
-              {ageMs === undefined ? 'no call for it' : `${duration(ageMs)} ago`}
-            </td>
-            <td class="number" data-label="Last call">
-              {seenMs === undefined ? 'not known' : `${duration(seenMs)} ago`}
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
+    <Table
+      label={`What regions hold of ${limit}`}
+      of={['Region', 'Holds', 'As of', 'Last call']}
+      numbers={['Holds', 'As of', 'Last call']}
+    >
+      {regions.map(({ region, held, ageMs, seenMs }) => (
+        <tr key={region}>
+          <th scope="row">{region}</th>
+          <td class="number" data-label="Holds">
+            {amount(held, unit)}
+          </td>
+          <td class="number" data-label="As of">
+            {ageMs === undefined ? 'no call for it' : `${duration(ageMs)} ago`}
+          </td>
+          <td class="number" data-label="Last call">
+            {seenMs === undefined ? 'not known' : `${duration(seenMs)} ago`}
+          </td>
+        </tr>
+      ))}
+    </Table>
   );
 }
 

@@ -14,7 +14,7 @@ import {
 import { sum } from '../data/series.js';
 import { Chart } from '../parts/chart.js';
 import type { ChartLine } from '../parts/chart-options.js';
-import { Badge, Bar, Columns, Empty, Fact, Panel } from '../parts/small.js';
+import { Badge, Bar, Empty, Fact, Panel, Table } from '../parts/small.js';
 import { useNow } from '../data/store.js';
 
 /** Clocks that differ by more than this are highlighted. */
@@ -43,43 +43,41 @@ export function Instances({
       note={`Running: ${instances.length}${lost.length === 0 ? '' : `, lost in the last minutes: ${lost.length}`}.`}
       bare
     >
-      <table class="table" aria-labelledby="instances">
-        <Columns
-          of={['Instance', 'Version', 'Up for', 'Clock offset', 'Circuit', 'Last seen']}
-          numbers={['Clock offset']}
-        />
-        <tbody>
-          {[...instances, ...lost].map((instance) => (
-            <tr key={instance.id}>
-              <th scope="row">
-                <span class="main-text">
-                  {instance.host}, process {instance.pid}
-                </span>{' '}
-                {instance.self && <Badge tone="accent">this instance</Badge>}
-                {lost.includes(instance) && <Badge tone="danger">lost</Badge>}
-                <span class="sub mono breakable">{instance.id}</span>
-              </th>
-              <td data-label="Version">{instance.version}</td>
-              <td data-label="Up for" class="numbers" title={`since ${moment(instance.startedAt)}`}>
-                {duration(Math.max(1_000, now - instance.startedAt))}
-              </td>
-              <td data-label="Clock offset" class="number">
-                {Math.abs(instance.clockOffsetMs) >= CLOCK_MS ? (
-                  <Badge tone="warning">{signedMilliseconds(instance.clockOffsetMs)}</Badge>
-                ) : (
-                  signedMilliseconds(instance.clockOffsetMs)
-                )}
-              </td>
-              <td data-label="Circuit">
-                <Badge tone={CIRCUITS[instance.circuit].tone}>{CIRCUITS[instance.circuit].text}</Badge>
-              </td>
-              <td data-label="Last seen" class="when numbers">
-                {now - instance.lastSeenAt < SILENT_MS ? 'just now' : relative(instance.lastSeenAt, now)}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <Table
+        id="instances"
+        of={['Instance', 'Version', 'Up for', 'Clock offset', 'Circuit', 'Last seen']}
+        numbers={['Clock offset']}
+      >
+        {[...instances, ...lost].map((instance) => (
+          <tr key={instance.id}>
+            <th scope="row">
+              <span class="main-text">
+                {instance.host}, process {instance.pid}
+              </span>{' '}
+              {instance.self && <Badge tone="accent">this instance</Badge>}
+              {lost.includes(instance) && <Badge tone="danger">lost</Badge>}
+              <span class="sub mono breakable">{instance.id}</span>
+            </th>
+            <td data-label="Version">{instance.version}</td>
+            <td data-label="Up for" class="numbers" title={`since ${moment(instance.startedAt)}`}>
+              {duration(Math.max(1_000, now - instance.startedAt))}
+            </td>
+            <td data-label="Clock offset" class="number">
+              {Math.abs(instance.clockOffsetMs) >= CLOCK_MS ? (
+                <Badge tone="warning">{signedMilliseconds(instance.clockOffsetMs)}</Badge>
+              ) : (
+                signedMilliseconds(instance.clockOffsetMs)
+              )}
+            </td>
+            <td data-label="Circuit">
+              <Badge tone={CIRCUITS[instance.circuit].tone}>{CIRCUITS[instance.circuit].text}</Badge>
+            </td>
+            <td data-label="Last seen" class="when numbers">
+              {now - instance.lastSeenAt < SILENT_MS ? 'just now' : relative(instance.lastSeenAt, now)}
+            </td>
+          </tr>
+        ))}
+      </Table>
     </Panel>
   );
 }
