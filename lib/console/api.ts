@@ -15,11 +15,9 @@ export interface Problem {
   title: string;
   status: number;
   detail: string;
-  /** The invalid fields. */
   errors?: FieldError[];
 }
 
-/** The error of one field. */
 export interface FieldError {
   /** The field, such as `duration` or `patch.rate`. */
   field: string;

@@ -16,9 +16,7 @@ import { RateLimitConfigError } from '../engine/errors/errors.js';
 import { type ConsoleAlerts, readAlerts, type ReadAlerts } from './alerts/alert-options.js';
 import { messages } from '../engine/errors/messages/general.js';
 
-/** The token of the console's settings. */
 export const CONSOLE_SETTINGS = Symbol('CONSOLE_SETTINGS');
-/** The token of the console's routes. */
 export const CONSOLE_ROUTES = Symbol('CONSOLE_ROUTES');
 
 /** A guard as passed to `@UseGuards`: a class or an object. */

@@ -22,7 +22,6 @@ export class Fields {
     }
   }
 
-  /** The members of a body. */
   static ofBody(body: unknown, ...known: readonly string[]): Fields {
     if (typeof body !== 'object' || body === null || Array.isArray(body) || Buffer.isBuffer(body)) {
       throw new ConsoleProblem(400, consoleMessages.noFields(body));
@@ -30,7 +29,6 @@ export class Fields {
     return new Fields(new Map(Object.entries(body)), known);
   }
 
-  /** The parameters of a URL. */
   static ofQuery(query: unknown, ...known: readonly string[]): Fields {
     return new Fields(new Map(Object.entries(query ?? {})), known);
   }
@@ -67,7 +65,6 @@ export class Fields {
     return this.read('patch', 'an object of options such as { "rate": 50 }', isObject, {});
   }
 
-  /** Reads an optional field. */
   optional<T>(field: string, read: (field: string) => T): T | undefined {
     const value = this.given.get(field);
     return value === undefined || value === null ? undefined : read(field);

@@ -243,7 +243,6 @@ export class LookupBudget {
   }
 }
 
-/** The problem of a client that has sent too many requests. */
 export function tooMany(retryAfterMs: number): ConsoleProblem {
   const seconds = Math.max(1, Math.ceil(retryAfterMs / 1000));
   return new ConsoleProblem(429, consoleMessages.tooMany(seconds), [], seconds);

@@ -28,7 +28,6 @@ export class ConsoleProblem extends Error {
     super(detail);
   }
 
-  /** The body of the response. */
   get body(): Problem {
     const { status, message: detail, errors } = this;
     return {
@@ -41,7 +40,6 @@ export class ConsoleProblem extends Error {
   }
 }
 
-/** The problem of a request with invalid fields. */
 export function wrongFields(errors: readonly FieldError[]): ConsoleProblem {
   const shown = errors.map(({ field, message }) => ({ field, message: consoleMessages.ofHeaders(message) }));
   return new ConsoleProblem(400, shown.map(({ field, message }) => `${field}: ${message}`).join('; '), shown);

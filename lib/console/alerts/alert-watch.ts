@@ -20,7 +20,6 @@ const MOST = 100;
 /** How long reported incidents are kept on Redis. */
 const KEPT_SECONDS = 7 * 86_400;
 
-/** An incident that was reported. */
 interface Reported {
   readonly alert: ConsoleAlert;
   lastAt: number;

@@ -3,7 +3,6 @@ import type { AlgorithmOptions } from '../../engine/algorithms/index.js';
 import type { OverrideSource } from '../../app/overrides/override.js';
 import type { OverrideInfo } from './lookup.js';
 
-/** A limit's rate and mode. */
 export interface RateInfo {
   limit: string;
   algo: AlgorithmOptions['algo'];
@@ -44,7 +43,6 @@ export interface Changed {
   warning?: string | undefined;
 }
 
-/** An entry in the log of changes. */
 export interface ChangeInfo {
   at: number;
   action: 'rate' | 'mode' | 'list' | 'rollback' | 'block' | 'unblock' | 'reset' | 'refund' | 'penalize';

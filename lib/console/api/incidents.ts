@@ -78,7 +78,6 @@ export interface TopKeys extends OfInstances {
 /** The kind of an incident. */
 export type IncidentKind = 'refused' | 'near' | 'fallback' | 'latency' | 'circuit' | 'adaptive' | 'lost';
 
-/** The properties of every incident. */
 interface IncidentBase {
   /** Identifies the incident while it lasts: its kind, and its limit or instance. */
   id: string;
@@ -162,7 +161,6 @@ export interface LostIncident extends IncidentBase {
   instance: InstanceInfo;
 }
 
-/** An active incident. */
 export type Incident =
   | RefusedIncident
   | NearIncident

@@ -5,7 +5,6 @@ import type { ListName } from '../../app/config/list-entry.js';
 import type { LimitMode } from '../../engine/limits/limit-settings.js';
 import type { OverrideSource } from '../../app/overrides/override.js';
 
-/** A kind of deviation from the configuration. */
 export type DeviationKind = 'overrides' | 'blocks' | 'lists' | 'leases';
 
 /** The actor of a change and the reason; absent if unknown. */
@@ -33,13 +32,11 @@ export interface OverrideDeviation extends DeviationOf<'overrides'> {
   value: string;
 }
 
-/** A block that is in effect. */
 export interface BlockDeviation extends DeviationOf<'blocks'> {
   /** The cause of the block: a rejection by a limit with `blockFor`, a change in a console, or a call from code. */
   origin: 'limit' | 'console' | 'code';
 }
 
-/** An entry of a list. */
 export interface ListDeviation extends DeviationOf<'lists'> {
   item: ListItem;
 }
@@ -67,11 +64,9 @@ export interface Deviations {
   isCut?: boolean | undefined;
   /** For blocks and leases: the number of recorded keys on this page whose state could not be read. */
   unread?: number | undefined;
-  /** The reason why some entries could not be read. */
   problem?: string | undefined;
 }
 
-/** An override of a rate or mode. */
 export interface OverrideInfo extends Caused {
   /** The key; `undefined` for all identities. */
   key?: string | undefined;
@@ -124,7 +119,6 @@ export interface LimitState extends CounterFigures {
   listed?: ListItem | undefined;
   history?: HistoryWindow[] | undefined;
   source: Decision['source'] | null;
-  /** The reason why the state could not be read. */
   unread?: string | undefined;
   /** The text of `formatExplanation`. */
   explanation: string;
@@ -148,7 +142,6 @@ export interface KeyChanged {
   warning?: string | undefined;
 }
 
-/** An entry of a list. */
 export interface ListItem extends Caused {
   /** Identifies the entry for `api/lists/remove`. */
   id: string;

@@ -2,7 +2,6 @@ import type { AlgorithmOptions } from '../../engine/algorithms/index.js';
 import type { LimitMode } from '../../engine/limits/limit-settings.js';
 import type { Incident, InstanceInfo, OfInstances, TopKeys } from './incidents.js';
 
-/** The ranges of an overview. */
 export type Range = '5m' | '1h' | '1d' | '7d' | '30d';
 
 /** A limit in the page's list. */
@@ -204,7 +203,6 @@ export interface Demand extends OfInstances {
   clients: number;
   /** The share of the clients that was counted. */
   sample: number;
-  /** The current rate. */
   current: number | null;
   /**
    * The number of clients by the units that they requested in their busiest interval: more than the previous `upTo`, and at most this one.
@@ -228,7 +226,6 @@ export interface TreeNode {
   used: number | null;
   /** The used units beyond its own: borrowed from its parent. */
   borrowed: number;
-  /** The reason why it could not be read. */
   unread?: string | undefined;
 }
 

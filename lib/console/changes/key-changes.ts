@@ -13,7 +13,6 @@ import type { Lookups } from '../views/lookups.js';
 import { type Cause, tried } from '../problem.js';
 import type { ConsoleLog, LoggedChange } from './change-log.js';
 
-/** The limit and the identity to change. */
 interface Target {
   readonly entry: CatalogEntry;
   readonly identity: string;
@@ -72,7 +71,6 @@ export class KeyChanges {
     return { state: await this.stateOf(target), before, warning };
   }
 
-  /** Overrides the rate of a key. */
   async override(
     target: Target,
     patch: Record<string, unknown>,
@@ -97,7 +95,6 @@ export class KeyChanges {
     return override?.key === key && override.expiresAt === undefined;
   }
 
-  /** Ends the override of a key. */
   async clearOverride(target: Target, cause: Cause): Promise<KeyChanged> {
     const { entry, identity } = target;
     const { key } = keysOfShown(entry.rule, identity)!;

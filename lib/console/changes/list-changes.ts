@@ -11,7 +11,6 @@ import { entryId, type ShownNames } from '../shown-names.js';
 import { type Cause, problemOf, tried, unreadProblem } from '../problem.js';
 import type { Ends } from './rate-changes.js';
 
-/** The number of entries per page. */
 const PAGE = 200;
 /** The number of entries to read per call. */
 const READ = 1000;
@@ -80,7 +79,6 @@ export class ListChanges {
     return { changed: version !== undefined, version };
   }
 
-  /** Removes an entry by its id on a page. */
   async endById(id: string, cause: Cause): Promise<Changed> {
     const failure = await this.overrides.readIfPossible();
     if (failure !== undefined) throw problemOf(failure, 'id');

@@ -91,7 +91,6 @@ export class RateChanges {
     });
   }
 
-  /** Stops counting the second version. */
   clearCandidate(entry: CatalogEntry, cause: Cause): Promise<Changed> {
     return this.merged(entry, cause, ({ candidate, patch }) => {
       if (candidate === undefined) return 'unchanged';
@@ -183,7 +182,6 @@ export class RateChanges {
   }
 }
 
-/** The current settings of a limit. */
 interface Current {
   readonly algo: string;
   readonly candidate: AlgorithmOptions | undefined;

@@ -51,7 +51,6 @@ function pageOf(base: string, nonce: string): string {
 `;
 }
 
-/** A file of the page. */
 interface ServedAsset {
   readonly type: string;
   readonly brotli: Buffer;
@@ -64,7 +63,6 @@ const ASSETS: ReadonlyMap<string, ServedAsset> = new Map([
   [STYLE_NAME, assetOf(PAGE_STYLE, 'text/css; charset=utf-8')],
 ]);
 
-/** Serves the page. */
 export function servePage({ exchange, folder }: Call): Answer {
   const nonce = randomBytes(16).toString('base64');
   // Links are relative to the folder of the page.
@@ -76,7 +74,6 @@ export function servePage({ exchange, folder }: Call): Answer {
     });
 }
 
-/** Serves a file of the page. */
 export function serveAsset({ exchange }: Call): Answer {
   const { params, headers } = exchange.request;
   // An unknown file belongs to an older version.

@@ -119,7 +119,6 @@ export interface Call {
 /** Runs a route whose fields are valid. Resolves to the JSON to send, or to `undefined` if it has already responded. */
 export type Answer = () => unknown;
 
-/** A route of the console. */
 export interface Route {
   readonly method: 'GET' | 'POST';
   readonly path: string;
@@ -128,7 +127,6 @@ export interface Route {
   readonly fields?: readonly string[];
   /** True if pages of other sites may link to it. */
   readonly isOpen?: true;
-  /** Reads the fields. */
   readonly read: (call: Call) => Answer | Promise<Answer>;
 }
 

@@ -92,7 +92,6 @@ export function emptyBucket(): Bucket {
   return { limits: new Map(), checks: noCheckCounts(), latencies: new Map(), hides: false };
 }
 
-/** Adds the counts of one bucket to another. */
 export function addBucket(to: Bucket, { limits, checks, latencies, hides }: Bucket): void {
   to.hides ||= hides;
   for (const [label, counts] of limits) {

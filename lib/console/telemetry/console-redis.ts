@@ -67,7 +67,6 @@ export class ConsoleClock {
   }
 }
 
-/** A command with its arguments. */
 export type Command = readonly [name: string, ...args: (string | number)[]];
 
 /** The console's access to the app's own connection. */

@@ -91,7 +91,6 @@ export interface SampledWindow {
   readonly demand: KeyDemand;
 }
 
-/** A window to store. */
 export interface UnsentWindow extends SampledWindow {
   readonly label: string;
   readonly intervalMs: number;
@@ -100,7 +99,6 @@ export interface UnsentWindow extends SampledWindow {
   readonly gone: readonly number[];
 }
 
-/** The windows of a limit. */
 interface Sampled {
   readonly intervalMs: number;
   readonly done: SampledWindow[];

@@ -13,7 +13,6 @@ export interface Note {
   readonly until: number;
 }
 
-/** The recorded keys. */
 export interface Noted {
   /** The longest lasting first. */
   readonly notes: readonly Note[];
@@ -65,7 +64,6 @@ export class NotedKeys {
     this.note({ kind: 'hold', label, identity, until: Math.round(now + 2 * forMs) }, this.holds);
   }
 
-  /** The records of this instance. */
   own(list: 'blocks' | 'holds'): Noted {
     const now = this.now();
     const notes = [...this[list].values()].filter(({ until }) => until > now);
@@ -94,7 +92,6 @@ export class NotedKeys {
     this.unsent = new Map([...before, ...this.unsent].slice(0, 2 * MOST_NOTED));
   }
 
-  /** Commands that store records. */
   storing({ keys }: ConsoleRedis, notes: readonly Note[], isFirst: boolean): Command[] {
     const now = Math.round(this.now());
     const commands: Command[] = [];
@@ -163,7 +160,6 @@ export async function readNoted(redis: ConsoleRedis, list: 'blocks' | 'holds', n
   };
 }
 
-/** Commands that remove records. */
 export function forgetting({ keys }: ConsoleRedis, list: 'blocks' | 'holds', notes: readonly Note[]): Command[] {
   return notes.length === 0 ? [] : [['zrem', keys[list], ...notes.map(memberOf)]];
 }

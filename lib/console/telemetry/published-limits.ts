@@ -17,7 +17,6 @@ export interface PublishedLimitInfo {
 
 /** The limits of an app as published by one of its instances. */
 export interface PublishedApp {
-  /** The version of the package. */
   readonly version: string;
   readonly ipv6Prefix: number;
   readonly identities: 'hashed' | 'plain';
@@ -46,7 +45,6 @@ const BESIDE_COUNTING = ['key', 'cost', 'skip', 'count', 'message', 'body', 'pri
 /** Options that don't matter for reading. */
 const OF_THE_APP = ['name', 'prefetch', 'hook'];
 
-/** The text that an instance publishes. */
 export function publishedText(
   catalog: LimitCatalog,
   registry: LimitRegistry,

@@ -67,7 +67,6 @@ export class Recorder {
     return this.reporter?.isJustBack === true;
   }
 
-  /** The data that this instance publishes about itself. */
   get published(): PublishedInstance {
     const { clock, startedAt } = this;
     const now = Math.round(clock.now());

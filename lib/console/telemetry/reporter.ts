@@ -37,20 +37,17 @@ const MOST_UNSURE = 20;
 
 /** Reports this instance and its counts to Redis, in one call each time, and reads the requests of viewers. */
 export class Reporter {
-  /** True if this instance is about to end. */
   isLeaving = false;
   /** The error of the last call to Redis. */
   problem: string | undefined;
   /** Unanswered calls, by the time that they reported. Redis may have run each of them. */
   private readonly unsure = new Map<number, Sent>();
-  /** The number of calls sent. */
   private calls = 0;
   /** When calls began to succeed, and when the last one did, on the monotonic clock. */
   private healthySince: number | undefined;
   private storedAt = -Infinity;
   /** When calls began to succeed again. */
   private backSince: number | undefined;
-  /** The app's limits as published. */
   private shown: string | undefined;
 
   constructor(
@@ -58,11 +55,8 @@ export class Reporter {
     private readonly clock: ConsoleClock,
     private readonly timeline: Timeline,
     private readonly limits: WatchedLimits,
-    /** The id of this instance. */
     private readonly id: string,
-    /** Returns the data that this instance publishes about itself. */
     private readonly instance: () => PublishedInstance,
-    /** Returns the text about the app's limits to publish. */
     private readonly limitsText: () => string,
   ) {}
 
@@ -174,7 +168,6 @@ export class Reporter {
   }
 }
 
-/** Reads the time of Redis. */
 export async function learnTime(redis: ConsoleRedis, clock: ConsoleClock): Promise<void> {
   const sentAt = performance.now();
   const [time] = await redis.run([['time']]);
@@ -265,7 +258,6 @@ function storingOf({ keys }: ConsoleRedis, id: string, { steps, old }: Sent): Co
   return commands;
 }
 
-/** Stores the demand of keys in some intervals of limits. */
 function storingDemand({ keys }: ConsoleRedis, id: string, windows: readonly UnsentWindow[]): Command[] {
   return windows.flatMap(({ label, intervalMs, window, text, gone }): Command[] => {
     const key = keys.demand(id, label, intervalMs);

@@ -53,7 +53,6 @@ interface Cell {
   wasSent: boolean;
 }
 
-/** A step to store. */
 interface SentStep {
   readonly stepMs: number;
   readonly step: number;
@@ -75,7 +74,6 @@ export class Timeline {
   private readonly rings = RESOLUTIONS.map((resolution) => ({ ...resolution, cells: new Map<number, Cell>() }));
   private old: OldStep[] = [];
 
-  /** Adds counts at a time. */
   add(at: number, bucket: Bucket): void {
     for (const { stepMs, steps, cells } of this.rings) {
       const step = stepOf(at, stepMs);
@@ -145,7 +143,6 @@ export class Timeline {
     }
   }
 
-  /** True if everything is stored. */
   get isStored(): boolean {
     return this.rings.every(({ cells }) => [...cells.values()].every(({ isStored }) => isStored));
   }
@@ -155,7 +152,6 @@ export class Timeline {
     for (const { cells } of this.rings) for (const cell of cells.values()) cell.isStored = false;
   }
 
-  /** The steps of a length since a time. */
   *since(stepMs: number, from: number): Iterable<[step: number, bucket: Bucket]> {
     for (const [step, { bucket, text }] of this.cells(stepMs)) {
       if (step >= from) yield [step, bucket ?? readBucket(text!)!];

@@ -16,10 +16,8 @@ export type PublishedLimit = readonly [
   usedSince?: number | null,
 ];
 
-/** The keys of all limits as an instance publishes them. */
 export type PublishedLimits = readonly PublishedLimit[];
 
-/** The merged keys of a limit from all instances. */
 interface MergedKeys {
   readonly refused: readonly Summary[];
   readonly used: readonly Summary[];
@@ -30,7 +28,6 @@ interface MergedKeys {
   readonly identities: ReadonlyMap<string, string>;
 }
 
-/** Merges the published keys of one limit. */
 export function mergePublished(published: readonly PublishedLimits[], label: string): MergedKeys {
   const identities = new Map<string, string>();
   const read = (keys: readonly PublishedKey[]): Frequent[] =>
@@ -111,7 +108,6 @@ export class KeyCounts {
     readonly since: number,
   ) {}
 
-  /** The sum of all weights. */
   get total(): number {
     return this.added + this.addedBefore;
   }
@@ -130,7 +126,6 @@ export class KeyCounts {
     this.close();
   }
 
-  /** Releases the counters. */
   close(): void {
     if (this.sketch !== undefined) this.counters.close(this.sketch);
     this.sketch = undefined;
@@ -147,7 +142,6 @@ export class KeyCounts {
   }
 }
 
-/** The counts of one limit's keys. */
 export interface TopKeyCounts {
   /** The number of rejections of each key. */
   readonly refused: KeyCounts;

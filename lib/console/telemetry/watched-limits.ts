@@ -31,7 +31,6 @@ const MOST_PUBLISHED = 65_536;
 /** Counts the rejected keys of all limits, or only of viewed limits. */
 export class WatchedLimits {
   readonly tally: Tally;
-  /** The demand of the keys of limits. */
   readonly demand = new DemandSampler((label) => this.watched.has(label));
   /** The keys that are blocked or hold units. */
   readonly noted: NotedKeys;
@@ -58,7 +57,6 @@ export class WatchedLimits {
     this.period = { since: this.startedAt, before: undefined };
   }
 
-  /** True if somebody views a limit. */
   get isWatched(): boolean {
     return this.watched.size > 0;
   }
@@ -137,12 +135,10 @@ export class WatchedLimits {
     return [keys, floor];
   }
 
-  /** The counts of a limit's keys, if they are counted. */
   keysOf(label: string): TopKeyCounts | undefined {
     return this.always ? this.countsOf(label, this.startedAt) : this.counts.get(label);
   }
 
-  /** The demand of a limit's keys, if it is counted. */
   demandOf(label: string, limit: CompiledLimit): DemandWindow | undefined {
     return this.always || this.watched.has(label) ? this.demand.windowOf(label, limit, this.now()) : undefined;
   }

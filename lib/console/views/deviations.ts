@@ -14,18 +14,15 @@ import type { ConsoleRedis } from '../telemetry/console-redis.js';
 import { forgetting, type Note, type Noted, type NotedKeys, readNoted } from '../telemetry/noted-keys.js';
 import type { Lookups } from './lookups.js';
 
-/** The number of entries per page. */
 export const DEVIATIONS_PAGE = 50;
 /** Maximum number of recorded keys to read for one page, and at the same time. */
 const MOST_LOOKED_AT = 200;
 const AT_ONCE = 16;
 
-/** The query for a list. */
 export interface DeviationQuery {
   readonly kind: DeviationKind;
   /** A part of a displayed text, or an identity. */
   readonly find: string;
-  /** The label of a limit. */
   readonly limit: string | undefined;
   /** The number of entries before the page, displayed or not. */
   readonly cursor: number;
@@ -234,7 +231,6 @@ function byKey(notes: readonly Note[]): Iterable<Note[]> {
   return keys.values();
 }
 
-/** The identity, pattern or address of an entry. */
 function namedBy({ entry: { identity, pattern, ip } }: ListedEntry): string {
   return identity ?? pattern ?? ip ?? '';
 }

@@ -53,7 +53,6 @@ const MOST_KEYS = 5;
 /** Incidents are reused for this long, in milliseconds, because several viewers request the same. */
 const SHARED_MS = 500;
 
-/** The active incidents over all instances. */
 export class IncidentViews {
   /** The known steps of the last hour. They include all limits only in the last minute. */
   private readonly known = new Map<number, JudgedStep | undefined>();
@@ -128,7 +127,6 @@ export interface JudgedStep {
   readonly latencies: ReadonlyMap<number, number>;
 }
 
-/** The data that incidents are detected in. */
 export interface Evidence {
   /** Now, in milliseconds since the epoch. */
   readonly now: number;

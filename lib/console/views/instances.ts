@@ -23,11 +23,9 @@ const ATTEMPTS = 3;
 /** The data of another instance, or of the sum of ended ones. */
 export interface ReadInstance {
   readonly id: string;
-  /** The reply to its command. */
   readonly reply: unknown;
 }
 
-/** The instances found. */
 export interface FoundInstances {
   readonly running: InstanceInfo[];
   /** Instances that stopped reporting without announcing their end. */
@@ -35,7 +33,6 @@ export interface FoundInstances {
   readonly coverage: Coverage;
 }
 
-/** An instance in the indexes. */
 interface Indexed {
   readonly id: string;
   readonly state: 'running' | 'lost' | 'ended';
@@ -53,7 +50,6 @@ export class Instances {
     private readonly redis: ConsoleRedis | undefined,
   ) {}
 
-  /** This instance, as it is listed. */
   get self(): InstanceInfo {
     return { ...this.recorder.published, self: true };
   }

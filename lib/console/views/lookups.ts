@@ -15,7 +15,6 @@ import { addressIn, countedIdentity, type ShownNames } from '../shown-names.js';
 const BY_NAME = 'ip';
 /** The number of limits to read at the same time. Requests of the app run between calls. */
 const PER_TURN = 16;
-/** The number of past windows to display. */
 const WINDOWS = 24;
 
 /** Finds the state of limits for an identity. Charges nothing. */

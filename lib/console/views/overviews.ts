@@ -38,7 +38,6 @@ const CHARACTERS_A_LIMIT = 24;
 /** Maximum number of steps of a length. */
 const MOST_STEPS = Math.max(...RESOLUTIONS.map(({ steps }) => steps));
 
-/** The data of all instances. */
 interface Reading extends FoundInstances {
   readonly steps: Steps;
   readonly problem: string | undefined;
@@ -95,7 +94,6 @@ export class Overviews {
     };
   }
 
-  /** The sums of the last hour by label. */
   async lastHour(): Promise<Record<string, LimitTotals>> {
     const { stepMs, steps } = RANGES['1h'];
     const from = stepOf(this.clock.now(), stepMs) - steps * stepMs;
@@ -193,7 +191,6 @@ class Steps {
     addBucket(sum, bucket);
   }
 
-  /** The sum of a step. */
   at(step: number): Bucket | undefined {
     return this.buckets.get(step);
   }
@@ -223,7 +220,6 @@ class Steps {
     };
   }
 
-  /** The sums of all steps since a time. */
   totals(from: number): Record<string, LimitTotals> {
     const all = emptyBucket();
     for (const [step, bucket] of this.buckets) if (step >= from) addBucket(all, bucket);

@@ -7,7 +7,6 @@ import { mergeFrequent, type Summary } from '../telemetry/space-saving.js';
 import type { WatchedLimits } from '../telemetry/watched-limits.js';
 import type { Instances } from './instances.js';
 
-/** The number of keys per list. */
 const SHOWN = 20;
 /** A viewer renews its interest before this time is over. */
 const WATCH_MS = 15_000;
@@ -15,7 +14,6 @@ const HEARD_MS = 60_000;
 /** The number of values that an instance publishes per limit. */
 const VALUES = 100;
 
-/** The published keys of all instances. */
 interface PublishedByAll {
   readonly published: readonly PublishedLimits[];
   readonly coverage: Coverage;

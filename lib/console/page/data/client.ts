@@ -48,7 +48,6 @@ const BASE = new URL(
   document.baseURI,
 );
 
-/** A request that failed. */
 export class RequestError extends Error {
   constructor(
     message: string,

@@ -90,7 +90,6 @@ export function rateNow(values: readonly number[], stepMs: number): number {
   return last.length === 0 ? 0 : (sum(last) * 1_000) / (last.length * stepMs);
 }
 
-/** The last known value. */
 export function lastKnown(values: readonly (number | null)[]): number | null {
   return values.findLast((value) => value !== null) ?? null;
 }

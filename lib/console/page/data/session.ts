@@ -2,7 +2,6 @@ import type { LimitInfo, Session } from '../../api.js';
 import { get, RequestError } from './client.js';
 import { messageOf, Store } from './store.js';
 
-/** The properties of every view. */
 export interface ViewProps {
   readonly session: Session;
   /** The limit in the address. */

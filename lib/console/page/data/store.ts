@@ -84,7 +84,6 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Displays why something failed. */
 export function sayFailed(error: unknown): void {
   say(messageOf(error), 'warning');
 }
@@ -130,7 +129,6 @@ export function useNow(): number {
   return now + skew.value;
 }
 
-/** The connection between the page and the app. */
 interface Connection {
   readonly state: 'connecting' | 'live' | 'paused' | 'lost' | 'denied';
   /** While the connection is lost: true if the app still answers other requests. */

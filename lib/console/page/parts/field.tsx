@@ -23,7 +23,6 @@ interface Props {
   onChange: (value: string) => void;
 }
 
-/** A field with its label, its hint, and its error. */
 export function Field({ spec, value, error, onChange }: Props): JSX.Element {
   const id = useId();
   const described = [error && `${id}-error`, spec.hint && `${id}-hint`].filter(Boolean).join(' ');

@@ -52,7 +52,6 @@ const THEME_OPTIONS = [
   { value: 'dark', label: 'Dark theme', icon: 'moon' },
 ] as const;
 
-/** The frame around every view. */
 export function Frame({ route, children }: { route: Route; children: ComponentChildren }): JSX.Element {
   const { session: about, canAct, canWrite } = useStore(session);
   return (

@@ -41,7 +41,6 @@ interface Turns {
   readonly children?: ComponentChildren;
 }
 
-/** The buttons that turn pages. */
 export function PageTurns({ what, hasBack, hasNext, onTurn, children }: Turns): JSX.Element {
   return (
     <nav class="pager" aria-label={`Pages of ${what}`}>
@@ -77,7 +76,6 @@ interface Searching {
   readonly children?: ComponentChildren;
 }
 
-/** A field for a text to search for. */
 export function Search({ label, placeholder = label, value, onInput, children }: Searching): JSX.Element {
   return (
     <div class="find">

@@ -183,7 +183,6 @@ export function Select<T extends string>({
   );
 }
 
-/** The cell of a table with the end of an entry. */
 export function UntilCell({ at, now }: { at: number | null; now: number }): JSX.Element {
   return (
     <td data-label="Until" title={at === null ? undefined : moment(at)}>
@@ -192,7 +191,6 @@ export function UntilCell({ at, now }: { at: number | null; now: number }): JSX.
   );
 }
 
-/** An entry of a list of facts. */
 export function Fact({ name, children }: { name: string; children: ComponentChildren }): JSX.Element {
   return (
     <>
@@ -202,7 +200,6 @@ export function Fact({ name, children }: { name: string; children: ComponentChil
   );
 }
 
-/** A bar that is filled to a share. */
 export function Bar({
   share,
   tone,

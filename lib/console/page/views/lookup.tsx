@@ -14,7 +14,6 @@ import { sentenceOf } from './change-text.js';
 import { StateCard } from './state-card.js';
 
 const EVERY_MS = 5_000;
-/** The number of cards per page. */
 const PAGE = 6;
 /** Up to this many unused limits are unfolded at first; the maximum number of cards for them, and of changes. Others are listed by name. */
 const FEW = 3;
@@ -206,7 +205,6 @@ async function refresh(): Promise<void> {
   if (subject.value.found === found) limits.forEach(replace);
 }
 
-/** Replaces the state of a limit. */
 function replace(state: LimitState): void {
   const last = subject.value;
   if (!last.found) return;

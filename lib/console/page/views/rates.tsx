@@ -9,7 +9,6 @@ import { Find, matches, Pager, usePaged } from '../parts/paged.js';
 import { Empty, Note, Select, ViewHead, Waiting } from '../parts/small.js';
 import { RateCard } from './rate-card.js';
 
-/** The cards on one page. */
 const PAGE = window.matchMedia('(max-width: 56rem)').matches ? 3 : 6;
 
 const SHOWN = {

@@ -27,7 +27,6 @@ const CIRCUITS = {
   none: { tone: 'plain', text: 'none' },
 } as const;
 
-/** The instances of the app. */
 export function Instances({
   instances,
   lost,
@@ -82,7 +81,6 @@ export function Instances({
   );
 }
 
-/** The Redis server. */
 export function RedisPanel({ redis, stale }: { redis: RedisInfo | null; stale: boolean }): JSX.Element {
   if (redis === null) {
     return (
@@ -142,7 +140,6 @@ const SHARES = [
   { field: 'fallback', label: 'Fallback', note: 'while the store failed' },
 ] as const;
 
-/** The latency of the store. */
 export function StorePanel({ overview }: { overview: Figures }): JSX.Element {
   const { times, store } = overview.series;
   const lines = useMemo<ChartLine[]>(

@@ -3,7 +3,6 @@ import type { Figures, InstanceInfo } from '../../api.js';
 import { isAlone, lastKnown, rateNow, sum, summed } from '../data/series.js';
 import { milliseconds, percent, perSecond, plural, whole } from '../data/format.js';
 
-/** The most important numbers. */
 export function Tiles({ overview, instances }: { overview: Figures; instances: readonly InstanceInfo[] }): JSX.Element {
   const { series, stepMs, totals } = overview;
   const half = lastKnown(series.store.p50);
