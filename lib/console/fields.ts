@@ -1,5 +1,5 @@
 import { hashedHeader } from '../app/key-resolvers/header.js';
-import { DURATION_UNITS, milliseconds } from '../engine/options/values.js';
+import { DURATION_UNITS, isObject, milliseconds } from '../engine/options/values.js';
 import { consoleMessages } from '../engine/errors/messages/console.js';
 import { CAUSE_EXPECTED, isCauseText } from '../app/overrides/change-options.js';
 import type { FieldError } from './api.js';
@@ -23,9 +23,7 @@ export class Fields {
   }
 
   static ofBody(body: unknown, ...known: readonly string[]): Fields {
-    if (typeof body !== 'object' || body === null || Array.isArray(body) || Buffer.isBuffer(body)) {
-      throw new ConsoleProblem(400, consoleMessages.noFields(body));
-    }
+    if (!isObject(body) || Buffer.isBuffer(body)) throw new ConsoleProblem(400, consoleMessages.noFields(body));
     return new Fields(new Map(Object.entries(body)), known);
   }
 
@@ -91,8 +89,4 @@ export class Fields {
     else return value as T;
     return otherwise;
   }
-}
-
-function isObject(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

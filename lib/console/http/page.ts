@@ -51,14 +51,7 @@ function pageOf(base: string, nonce: string): string {
 `;
 }
 
-interface ServedAsset {
-  readonly type: string;
-  readonly brotli: Buffer;
-  /** The uncompressed file, for clients that don't accept Brotli. */
-  readonly plain: () => Buffer;
-}
-
-const ASSETS: ReadonlyMap<string, ServedAsset> = new Map([
+const ASSETS = new Map([
   [SCRIPT_NAME, assetOf(PAGE_SCRIPT, 'text/javascript; charset=utf-8')],
   [STYLE_NAME, assetOf(PAGE_STYLE, 'text/css; charset=utf-8')],
 ]);
@@ -90,7 +83,8 @@ export function serveAsset({ exchange }: Call): Answer {
     });
 }
 
-function assetOf({ brotli: text }: PageAsset, type: string): ServedAsset {
+/** A file of the page: compressed, and as it is for clients that don't accept Brotli. */
+function assetOf({ brotli: text }: PageAsset, type: string) {
   const brotli = Buffer.from(text, 'base64');
   let plain: Buffer | undefined;
   return { type, brotli, plain: () => (plain ??= brotliDecompressSync(brotli)) };

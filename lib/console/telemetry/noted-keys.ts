@@ -126,20 +126,19 @@ export class NotedKeys {
     }
     const name = nameOf(kind, label, identity);
     if (until === 0) list.delete(name);
+    else if (list.has(name) || this.hasRoom(list)) list.set(name, note);
     else {
-      if (list.size >= MOST_NOTED && !list.has(name)) this.makeRoom(list);
-      if (list.size >= MOST_NOTED && !list.has(name)) {
-        this.missed++;
-        return;
-      }
-      list.set(name, note);
+      this.missed++;
+      return;
     }
     if (this.unsent.size < 2 * MOST_NOTED || this.unsent.has(name)) this.unsent.set(name, note);
   }
 
-  private makeRoom(list: Map<string, Note>): void {
+  /** Returns true if there is room for another record, for which it deletes those that are over. */
+  private hasRoom(list: Map<string, Note>): boolean {
     const now = this.now();
-    for (const [name, { until }] of list) if (until <= now) list.delete(name);
+    if (list.size >= MOST_NOTED) for (const [name, { until }] of list) if (until <= now) list.delete(name);
+    return list.size < MOST_NOTED;
   }
 }
 

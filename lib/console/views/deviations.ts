@@ -224,9 +224,7 @@ function byKey(notes: readonly Note[]): Iterable<Note[]> {
   const keys = new Map<string, Note[]>();
   for (const note of notes) {
     const name = `${note.label}\n${note.identity}`;
-    const known = keys.get(name);
-    if (known === undefined) keys.set(name, [note]);
-    else known.push(note);
+    keys.set(name, [...(keys.get(name) ?? []), note]);
   }
   return keys.values();
 }

@@ -44,7 +44,7 @@ export class RedisHealth {
     const up = redis.client.status === 'ready' && recorder.problem === undefined;
     return {
       up,
-      mode: redis.isCluster ? 'cluster' : 'standalone',
+      mode: isCluster(redis.client) ? 'cluster' : 'standalone',
       ...this.known,
       latencyMs: redis.latencyMs === null ? null : Number(redis.latencyMs.toPrecision(3)),
     };

@@ -6,7 +6,8 @@ import type { Action, Offered } from '../parts/dialog.js';
 import type { FieldSpec } from '../parts/field.js';
 import { numberOf, patchFields, patchOf } from './patch-fields.js';
 
-interface Context {
+/** A limit and the identity to act on. */
+export interface Context {
   readonly state: LimitState;
   readonly info: LimitInfo | undefined;
   /** Its rate, if it can be changed. */

@@ -1,6 +1,6 @@
 import { legible } from '../../../engine/util/figures.js';
 import type { JSX } from 'preact';
-import type { LimitInfo, LimitState, RateInfo } from '../../api.js';
+import type { LimitState } from '../../api.js';
 import { amount, duration, moment, relative, whole } from '../data/format.js';
 import { session } from '../data/session.js';
 import { useNow, useStore } from '../data/store.js';
@@ -8,7 +8,7 @@ import { hrefOf } from '../data/route.js';
 import { type Action, ActionButtons } from '../parts/dialog.js';
 import { Badge, Bar, Fact, ModeBadge, Note } from '../parts/small.js';
 import { HeldFacts, HistoryBars, RegionTable, UsageTable } from './state-facts.js';
-import { keyActions } from './key-actions.js';
+import { type Context, keyActions } from './key-actions.js';
 
 const SOURCES = {
   configured: 'as configured',
@@ -18,14 +18,8 @@ const SOURCES = {
   key: 'changed for this key',
 } as const;
 
-interface Props {
-  readonly state: LimitState;
-  readonly info: LimitInfo | undefined;
-  /** Its rate, if it can be changed. */
-  readonly rate: RateInfo | undefined;
-  readonly identity: string;
+interface Props extends Omit<Context, 'blocked' | 'canWrite'> {
   onAct: (action: Action) => void;
-  onChanged: (state: LimitState) => void;
 }
 
 /** The state of a limit for an identity, and the actions on it. */
