@@ -20,6 +20,13 @@ interface Target {
   readonly id?: string;
 }
 
+/** A change of a counter. */
+export interface KeyChange {
+  /** Its duration or units as text, for the log. */
+  readonly after?: string;
+  readonly change: (limiter: Limiter, key: string, options: WithinOptions) => Promise<unknown>;
+}
+
 /** Changes the state of one key of a limit. Each change returns the limit's state for the key afterwards. */
 export class KeyChanges {
   constructor(
@@ -57,9 +64,8 @@ export class KeyChanges {
   async act(
     target: Target,
     action: LoggedChange['action'],
-    after: string | undefined,
+    { after, change }: KeyChange,
     { by, reason }: Cause,
-    change: (limiter: Limiter, key: string, options: WithinOptions) => Promise<unknown>,
   ): Promise<KeyChanged> {
     const { entry, identity } = target;
     const { key, options } = keysOfShown(entry.rule, identity)!;

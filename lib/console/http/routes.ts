@@ -3,7 +3,10 @@ import { LISTS } from '../../app/config/list-entry.js';
 import { LIMIT_MODES } from '../../engine/limits/limit-settings.js';
 import { plural } from '../../engine/util/figures.js';
 import type { Changed, DeviationKind, Range } from '../api.js';
+import type { LoggedChange } from '../changes/change-log.js';
+import type { KeyChange } from '../changes/key-changes.js';
 import type { RateChanges } from '../changes/rate-changes.js';
+import type { Fields } from '../fields.js';
 import type { CatalogEntry } from '../limit-catalog.js';
 import type { Cause } from '../problem.js';
 import type { RateLimitConsole } from '../rate-limit-console.js';
@@ -77,20 +80,15 @@ export const ROUTES: readonly Route[] = [
 
   // Responds only to users who have the role.
   { method: 'GET', path: 'api/act', role: 'act', read: serveNothing },
-  act('api/keys/block', [...KEY, 'duration'], async (call) => {
-    const { console, fields } = call;
-    const target = await console.keys.target(fields);
+  ofKey('block', ['duration'], (fields) => {
     const duration = fields.duration('duration');
     const after = typeof duration === 'number' ? `${duration} ms` : duration;
-    return async () =>
-      console.keys.act(target(), 'block', after, await call.cause(), (limiter, key, options) =>
-        limiter.block(key, duration, options),
-      );
+    return { after, change: (limiter, key, options) => limiter.block(key, duration, options) };
   }),
-  act('api/keys/unblock', KEY, (call) => ofKey(call, 'unblock')),
-  act('api/keys/reset', KEY, (call) => ofKey(call, 'reset')),
-  act('api/keys/refund', [...KEY, 'units'], (call) => charge(call, 'refund')),
-  act('api/keys/penalize', [...KEY, 'units'], (call) => charge(call, 'penalize')),
+  ofKey('unblock', [], () => ({ change: (limiter, key, options) => limiter.unblock(key, options) })),
+  ofKey('reset', [], () => ({ change: (limiter, key, options) => limiter.reset(key, options) })),
+  ofKey('refund', ['units'], (fields) => charged('refund', fields)),
+  ofKey('penalize', ['units'], (fields) => charged('penalize', fields)),
   act('api/keys/override', [...KEY, 'patch', 'expiresIn'], async (call) => {
     const { fields } = call;
     const { keys, rates } = call.console;
@@ -234,22 +232,21 @@ function readDeviations({ console, fields, exchange }: Call): Answer {
   };
 }
 
-async function ofKey(call: Call, action: 'unblock' | 'reset'): Promise<Answer> {
-  const { console, fields } = call;
-  const target = await console.keys.target(fields);
-  return async () =>
-    console.keys.act(target(), action, undefined, await call.cause(), (limiter, key, options) =>
-      limiter[action](key, options),
-    );
+/** A route that changes a counter, as its further fields say. */
+function ofKey(action: LoggedChange['action'], more: readonly string[], read: (fields: Fields) => KeyChange): Route {
+  return act(`api/keys/${action}`, [...KEY, ...more], async (call) => {
+    const { keys } = call.console;
+    const target = await keys.target(call.fields);
+    const change = read(call.fields);
+    return async () => keys.act(target(), action, change, await call.cause());
+  });
 }
 
-async function charge(call: Call, action: 'refund' | 'penalize'): Promise<Answer> {
-  const { console, fields } = call;
-  const target = await console.keys.target(fields);
+function charged(action: 'refund' | 'penalize', fields: Fields): KeyChange {
   const units = fields.whole('units', 1);
-  return async () =>
-    console.keys.act(target(), action, plural(units, 'unit'), await call.cause(), (limiter, key, options) =>
-      // The user relies on a change that is reported as done.
-      limiter[action](key, units, { ...options, strict: true }),
-    );
+  return {
+    after: plural(units, 'unit'),
+    // The user relies on a change that is reported as done.
+    change: (limiter, key, options) => limiter[action](key, units, { ...options, strict: true }),
+  };
 }
