@@ -14,7 +14,7 @@ import {
 } from './console-redis.js';
 import { FOLD_SCRIPT } from './fold-script.generated.js';
 import { learnTime, type PublishedInstance, Reporter, thisInstance } from './reporter.js';
-import { FullSince, type Resolution, RESOLUTIONS, Timeline } from './timeline.js';
+import { type Resolution, RESOLUTIONS, Timeline } from './timeline.js';
 import type { WatchedLimits } from './watched-limits.js';
 
 /** Collects the decisions of this instance once per second, and reports them. */
@@ -34,7 +34,6 @@ export class Recorder {
   /** Instances take turns. */
   private readonly foldAt = Number.parseInt(this.self.id, 16) % FOLD_EVERY;
   private readonly folder: Folder | undefined;
-  private readonly full = new FullSince();
   private circuitOpenSince: number | undefined;
 
   constructor(
@@ -70,7 +69,7 @@ export class Recorder {
   get published(): PublishedInstance {
     const { clock, startedAt } = this;
     const now = Math.round(clock.now());
-    const adaptive = this.full.of(this.limits.tally.adaptive.now(this.look), now);
+    const adaptive = this.limits.tally.adaptive.nowAndSince(this.look, now);
     const circuit = this.circuit();
     this.circuitOpenSince = circuit === 'open' ? (this.circuitOpenSince ?? now) : undefined;
     return {

@@ -21,10 +21,14 @@ import type { DemandWindow } from './demand-sampler.js';
 import type { NotedKeys } from './noted-keys.js';
 import type { TopKeyCounts } from './top-keys.js';
 
+/** A limit with room counts as full for this long, in milliseconds, since units come and go. */
+const ROOM_MS = 5000;
+
 /** The adaptive limits that are in use, and their state. */
 class AdaptiveLimits {
   /** The last request to each limit, by label. */
   private readonly last = new Map<string, CheckEntry>();
+  private readonly full = new Map<string, { since: number; seenAt: number }>();
 
   asked(label: string, entry: CheckEntry): void {
     this.last.set(label, entry);
@@ -38,6 +42,19 @@ class AdaptiveLimits {
       return limit >= 0 ? [[label, { limit, inFlight }]] : [];
     });
     return Object.fromEntries(seen) as Record<string, AdaptiveNow>;
+  }
+
+  /** The same, with the time since when each limit is full. */
+  nowAndSince(look: LookAtAdaptive, at: number): Record<string, AdaptiveNow> | undefined {
+    const now = this.now(look);
+    for (const [label, state] of Object.entries(now ?? {})) {
+      const { limit, inFlight } = state;
+      const known = this.full.get(label);
+      if (inFlight >= limit && inFlight > 0) this.full.set(label, { since: known?.since ?? at, seenAt: at });
+      else if (known !== undefined && at - known.seenAt > ROOM_MS) this.full.delete(label);
+      state.fullSince = this.full.get(label)?.since;
+    }
+    return now;
   }
 
   /** Adds the admitted units and those in flight to a bucket, for limits in use. */

@@ -1,25 +1,4 @@
 import { addBucket, type Bucket, emptyBucket, isEmpty, readBucket, subtractBucket, writeBucket } from './bucket.js';
-import type { AdaptiveNow } from '../api.js';
-
-/** A limit with room counts as full for this long, in milliseconds, since units come and go. */
-const ROOM_MS = 5000;
-
-/** Tracks since when adaptive limits are full. */
-export class FullSince {
-  private readonly full = new Map<string, { since: number; seenAt: number }>();
-
-  /** Adds the start time to each limit that is full. */
-  of(now: Record<string, AdaptiveNow> | undefined, at: number): Record<string, AdaptiveNow> | undefined {
-    if (now === undefined) return undefined;
-    const seen = Object.entries(now).map(([label, { limit, inFlight }]) => {
-      const known = this.full.get(label);
-      if (inFlight >= limit && inFlight > 0) this.full.set(label, { since: known?.since ?? at, seenAt: at });
-      else if (known !== undefined && at - known.seenAt > ROOM_MS) this.full.delete(label);
-      return [label, { limit, inFlight, fullSince: this.full.get(label)?.since }] as const;
-    });
-    return Object.fromEntries(seen);
-  }
-}
 
 /** The length of a step, and the number of steps to keep. */
 export interface Resolution {
