@@ -67,12 +67,11 @@ function assertPage({ headers }: ConsoleRequest): void {
 }
 
 /** The guard of changes if there are no `write` guards. */
-@Injectable()
-export class ReadOnlyGuard implements CanActivate {
-  canActivate(): boolean {
+export const READ_ONLY: CanActivate = {
+  canActivate() {
     throw new ConsoleProblem(403, consoleMessages.readOnly());
-  }
-}
+  },
+};
 
 /** A role beyond viewing: act on single keys temporarily, or change everything. */
 type Role = Exclude<RouteRole, 'view'>;

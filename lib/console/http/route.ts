@@ -124,29 +124,16 @@ export interface Route {
   readonly path: string;
   readonly role: RouteRole;
   /** The fields of the query or the body; without them, all fields are ignored. Changes also require a `reason`. */
-  readonly fields?: readonly string[];
+  readonly fields: readonly string[] | undefined;
   /** True if pages of other sites may link to it. */
   readonly isOpen?: true;
   readonly read: (call: Call) => Answer | Promise<Answer>;
 }
 
-/** A route of the view role that only reads. */
-export const view = (path: string, fields: readonly string[] | undefined, read: Route['read']): Route => ({
-  method: 'GET',
-  path,
-  role: 'view',
-  ...(fields && { fields }),
-  read,
-});
-export const post =
-  (role: RouteRole) =>
-  (path: string, fields: readonly string[], read: Route['read']): Route => ({
-    method: 'POST',
-    path,
-    role,
-    fields,
-    read,
-  });
+/** Returns a function that makes routes of a method and a role. */
+export function routesOf(method: Route['method'], role: RouteRole) {
+  return (path: string, fields: Route['fields'], read: Route['read']): Route => ({ method, path, role, fields, read });
+}
 
 /** The label of a displayed limit. A console outside the app displays more limits than it can check. */
 export function shownLimit({ console, fields }: Call): string {

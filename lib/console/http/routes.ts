@@ -17,15 +17,17 @@ import {
   clientOf,
   cursorOf,
   endsOf,
-  post,
   type Route,
+  routesOf,
   SECURITY_HEADERS,
   shownLimit,
-  view,
 } from './route.js';
 import { serveAsset, servePage } from './page.js';
 
-const [ask, act, change] = [post('view'), post('act'), post('change')];
+const view = routesOf('GET', 'view');
+const ask = routesOf('POST', 'view');
+const act = routesOf('POST', 'act');
+const change = routesOf('POST', 'change');
 const RANGE_NAMES = Object.keys(RANGES) as Range[];
 const KINDS: readonly DeviationKind[] = ['overrides', 'blocks', 'lists', 'leases'];
 /** Maximum length of a text to search for: as long as an identity. */
@@ -79,7 +81,7 @@ export const ROUTES: readonly Route[] = [
   }),
 
   // Responds only to users who have the role.
-  { method: 'GET', path: 'api/act', role: 'act', read: serveNothing },
+  routesOf('GET', 'act')('api/act', undefined, serveNothing),
   ofKey('block', ['duration'], (fields) => {
     const duration = fields.duration('duration');
     const after = typeof duration === 'number' ? `${duration} ms` : duration;
@@ -133,7 +135,7 @@ export const ROUTES: readonly Route[] = [
     };
   }),
 
-  { method: 'GET', path: 'api/write', role: 'change', read: serveNothing },
+  routesOf('GET', 'change')('api/write', undefined, serveNothing),
   change('api/rates/set', ['limit', 'patch', 'expiresIn'], (call) => {
     const { console, fields } = call;
     const limit = console.rates.limit(fields);

@@ -88,17 +88,9 @@ async function ask(path: string, init: RequestInit): Promise<Response> {
 
 async function answerOf<T>(response: Response): Promise<T> {
   if (response.ok) return (response.status === 204 ? undefined : await response.json()) as T;
-  const problem = await problemOf(response);
+  // The response of a proxy may have any body.
+  const problem = (await response.json().catch(() => null)) as Partial<Problem> | null;
   throw new RequestError(problem?.detail ?? sentenceOf(response.status), response.status, problem?.errors);
-}
-
-async function problemOf(response: Response): Promise<Partial<Problem> | undefined> {
-  try {
-    const body = (await response.json()) as unknown;
-    return typeof body === 'object' && body !== null ? body : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 function sentenceOf(status: number): string {
