@@ -1,10 +1,9 @@
 import { consoleMessages } from '../../engine/errors/messages/console.js';
-import type { ListedEntry } from '../../app/overrides/lists/list.js';
 import type { Overrides } from '../../app/overrides/overrides.js';
 import type { LimiterService } from '../../nest/limiter.service.js';
 import { hashOf } from '../../storage/telemetry/decision-event.js';
 import { reasonOf } from '../../engine/errors/reasons.js';
-import type { BlockDeviation, Deviation, DeviationKind, Deviations, LimitState, ListDeviation } from '../api.js';
+import type { BlockDeviation, Deviation, DeviationKind, Deviations, LimitState } from '../api.js';
 import { unreadProblem } from '../problem.js';
 import { type ConsoleLog, type LoggedChange, valuesText } from '../changes/change-log.js';
 import { allEntries } from '../changes/list-changes.js';
@@ -106,14 +105,13 @@ export class DeviationLists {
   }
 
   private async *listed(): AsyncIterable<Found> {
-    for await (const entry of allEntries(this.service))
-      yield { identity: namedBy(entry), deviation: this.entry(entry) };
-  }
-
-  private entry(listed: ListedEntry): ListDeviation {
-    const item = this.names.item(listed);
-    const { id, entry, limit, expiresAt, by, reason } = item;
-    return { kind: 'lists', id, key: entry, limit, expiresAt, by, reason, item };
+    for await (const listed of allEntries(this.service)) {
+      const { identity, pattern, ip } = listed.entry;
+      const item = this.names.item(listed);
+      const { id, entry: key, limit, expiresAt, by, reason } = item;
+      const deviation = { kind: 'lists', id, key, limit, expiresAt, by, reason, item } as const;
+      yield { identity: identity ?? pattern ?? ip ?? '', deviation };
+    }
   }
 
   private async matching(all: Iterable<Found> | AsyncIterable<Found>, query: DeviationQuery): Promise<Page> {
@@ -227,10 +225,6 @@ function byKey(notes: readonly Note[]): Iterable<Note[]> {
     keys.set(name, [...(keys.get(name) ?? []), note]);
   }
   return keys.values();
-}
-
-function namedBy({ entry: { identity, pattern, ip } }: ListedEntry): string {
-  return identity ?? pattern ?? ip ?? '';
 }
 
 function isMeant({ deviation, identity }: Found, { find, limit }: DeviationQuery): boolean {

@@ -103,20 +103,14 @@ function Chooser({
       </p>
       {canWrite && limit.changeable && rate !== current && (
         <div class="buttons">
-          <button
-            type="button"
-            class="button"
-            onClick={() => openDialog(acts('candidates/set', 'Preview as a candidate', 'has a candidate.', []))}
-          >
-            Preview as a candidate
-          </button>
-          <button
-            type="button"
-            class="button"
-            onClick={() => openDialog(acts('rates/set', 'Enforce', 'has another rate.', [EXPIRY]))}
-          >
-            Enforce
-          </button>
+          {[
+            acts('candidates/set', 'Preview as a candidate', 'has a candidate.', []),
+            acts('rates/set', 'Enforce', 'has another rate.', [EXPIRY]),
+          ].map((action) => (
+            <button key={action.title} type="button" class="button" onClick={() => openDialog(action)}>
+              {action.title}
+            </button>
+          ))}
         </div>
       )}
       {dialog}

@@ -84,7 +84,8 @@ function IncidentRow({
       <div class="what">
         <Badge tone={incident.severity === 'critical' ? 'danger' : 'warning'}>{LABELS[incident.kind]}</Badge>{' '}
         <span>
-          {'limit' in incident && <Limit name={incident.limit} />} {incidentText(incident)}
+          {'limit' in incident && <a href={hrefOf('limit', incident.limit)}>{incident.limit}</a>}{' '}
+          {incidentText(incident)}
         </span>{' '}
         <span class="soft numbers" title={clock(incident.since)}>
           {incident.sinceEarlier ? 'longer than' : 'since'} {relative(incident.since, now).replace(/ ago$/, '')}
@@ -129,8 +130,4 @@ function reasonFor(incident: Incident): string {
   return incident.kind === 'refused'
     ? `${limit} refused ${whole(refused)} of ${whole(allowed + refused)} in a minute`
     : `${limit} came near its quota`;
-}
-
-function Limit({ name }: { name: string }): JSX.Element {
-  return <a href={hrefOf('limit', name)}>{name}</a>;
 }
