@@ -1,18 +1,8 @@
+import { STATUS_CODES } from 'node:http';
 import { asCauseText } from '../app/overrides/change-options.js';
 import { RateLimitArgumentError, RateLimitConfigError, RateLimitStoreError } from '../engine/errors/errors.js';
 import { consoleMessages } from '../engine/errors/messages/console.js';
 import type { FieldError, Problem } from './api.js';
-
-const TITLES: Readonly<Record<number, string>> = {
-  400: 'Bad Request',
-  403: 'Forbidden',
-  404: 'Not Found',
-  409: 'Conflict',
-  429: 'Too Many Requests',
-  500: 'Internal Server Error',
-  501: 'Not Implemented',
-  503: 'Service Unavailable',
-};
 
 /** The reason why a request fails, in the form of its response. */
 export class ConsoleProblem extends Error {
@@ -32,7 +22,7 @@ export class ConsoleProblem extends Error {
     const { status, message: detail, errors } = this;
     return {
       type: 'about:blank',
-      title: TITLES[status] ?? 'Error',
+      title: STATUS_CODES[status] ?? 'Error',
       status,
       detail,
       ...(errors.length > 0 && { errors: [...errors] }),

@@ -22,7 +22,7 @@ import { CONSOLE_ROUTES, type ConsoleGuard, type ReadRoutes } from '../console-o
 import { Fields } from '../fields.js';
 import { RateLimitConsole } from '../rate-limit-console.js';
 import { ActGuard, ChangeGuard, ConsoleRequestGuard, READ_ONLY, Roles } from './guards.js';
-import { type ConsoleRequest, contextOf, Exchange, OPEN, type Route, type RouteRole } from './route.js';
+import { clientOf, type ConsoleRequest, contextOf, Exchange, OPEN, type Route, type RouteRole } from './route.js';
 import { ROUTES } from './routes.js';
 
 /** Marks controllers for `@nestjs/swagger` that are not part of the app's API. */
@@ -57,6 +57,7 @@ abstract class RoutesController {
     const answer = await route.read({
       console: this.console,
       exchange,
+      client: clientOf(request, this.console.ipv6Prefix),
       fields,
       folder: this.routes.path.split('/').at(-1)!,
       cause: () => this.causeOf(request, reason),

@@ -107,6 +107,8 @@ export const OPEN = Symbol('OPEN');
 export interface Call {
   readonly console: RateLimitConsole;
   readonly exchange: Exchange;
+  /** The client, for the console's own limit. */
+  readonly client: string;
   readonly fields: Fields;
   /** The last part of the console's path. */
   readonly folder: string;

@@ -14,7 +14,6 @@ import { RANGES } from '../views/overviews.js';
 import {
   type Answer,
   type Call,
-  clientOf,
   cursorOf,
   endsOf,
   type Route,
@@ -49,10 +48,10 @@ export const ROUTES: readonly Route[] = [
     const limit = shownLimit(call);
     return () => call.console.top.of(limit);
   }),
-  ask('api/lookup', ['identity'], ({ console, fields, exchange }) => {
+  ask('api/lookup', ['identity'], ({ console, fields, client }) => {
     const identity = fields.identity();
     return async () => {
-      await console.lookupBudget.take(clientOf(exchange.request, console.ipv6Prefix));
+      await console.lookupBudget.take(client);
       return console.lookups.all(identity);
     };
   }),
@@ -67,8 +66,8 @@ export const ROUTES: readonly Route[] = [
   }),
   ofDeclared('api/demand', (entry, { console }) => console.demands.of(entry)),
   ofDeclared('api/tenants', (entry, { console }) => console.parts.tenants(entry)),
-  ofDeclared('api/tree', async (entry, { console, exchange }) => {
-    await console.deviationBudget.take(clientOf(exchange.request, console.ipv6Prefix));
+  ofDeclared('api/tree', async (entry, { console, client }) => {
+    await console.deviationBudget.take(client);
     return console.parts.tree(entry);
   }),
   view('api/changes', ['limit'], (call) => {
@@ -210,26 +209,23 @@ function serveNothing({ exchange }: Call): Answer {
 }
 
 function serveLive(call: Call): Answer {
-  const { console, fields, exchange } = call;
+  const { console, fields, exchange, client } = call;
   const isTop = fields.optional('top', (field) => fields.oneOf(field, ['0', '1'])) === '1';
   const limit = isTop || fields.has('limit') ? shownLimit(call) : undefined;
   return () => {
-    const from = clientOf(exchange.request, console.ipv6Prefix);
-    console.live.makeRoom(from);
-    console.live.add(exchange.raw(), SECURITY_HEADERS, isTop ? limit : undefined, from);
+    console.live.makeRoom(client);
+    console.live.add(exchange.raw(), SECURITY_HEADERS, isTop ? limit : undefined, client);
   };
 }
 
-function readDeviations({ console, fields, exchange }: Call): Answer {
+function readDeviations({ console, fields, client }: Call): Answer {
   const kind = fields.oneOf('kind', KINDS);
   const expected = `a text of at most ${LONGEST_FIND} characters`;
   const find = fields.optional('find', (field) => fields.text(field, expected, ({ length }) => length <= LONGEST_FIND));
   const limit = fields.optional('limit', () => console.catalog.read(fields))?.label;
   const cursor = cursorOf(fields);
   return async () => {
-    if (kind === 'blocks' || kind === 'leases') {
-      await console.deviationBudget.take(clientOf(exchange.request, console.ipv6Prefix));
-    }
+    if (kind === 'blocks' || kind === 'leases') await console.deviationBudget.take(client);
     return console.deviations.page({ kind, find: hashedHeader(find?.trim() ?? ''), limit, cursor });
   };
 }

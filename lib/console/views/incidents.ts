@@ -213,10 +213,11 @@ function sinceOf({ steps, from }: Evidence, isBad: (step: JudgedStep) => boolean
 
 function ofLimits(evidence: Evidence): FoundIncident[] {
   const { recent, seconds } = minuteOf(evidence);
-  const sums = new Map<string, { allowed: number; refused: number; near: number }>();
+  const none = { allowed: 0, refused: 0, near: 0 };
+  const sums = new Map<string, typeof none>();
   for (const { limits } of recent) {
     for (const [label, { allowed, refused, near }] of limits) {
-      const sum = sums.get(label) ?? { allowed: 0, refused: 0, near: 0 };
+      const sum = sums.get(label) ?? none;
       sums.set(label, { allowed: sum.allowed + allowed, refused: sum.refused + refused, near: sum.near + near });
     }
   }
@@ -224,7 +225,7 @@ function ofLimits(evidence: Evidence): FoundIncident[] {
     const { allowed, refused, near } = sum;
     const share = refused / (allowed + refused || 1);
     const perSecond = refused / seconds;
-    const of = (step: JudgedStep) => step.limits.get(limit) ?? { allowed: 0, refused: 0, near: 0 };
+    const of = (step: JudgedStep) => step.limits.get(limit) ?? none;
     if (refused >= REFUSED_LEAST && isRefusing(sum, seconds)) {
       const since = sinceOf(evidence, (step) => isRefusing(of(step), STEP_MS / 1000));
       const severity = share >= REFUSED_CRITICAL ? 'critical' : 'warning';
