@@ -156,6 +156,11 @@ export function Choice<T extends string>({
   );
 }
 
+/** The options of a selection from a table of labels. */
+export function labelsOf<T extends string>(known: Readonly<Record<T, { readonly label: string }>>): [T, string][] {
+  return Object.entries<{ readonly label: string }>(known).map(([value, { label }]) => [value as T, label]);
+}
+
 /** A selection that takes little space. */
 export function Select<T extends string>({
   label,

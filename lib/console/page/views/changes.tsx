@@ -9,7 +9,7 @@ import { hrefOf, useParam } from '../data/route.js';
 import { loadSession, session, type ViewProps } from '../data/session.js';
 import { type Action, useDialog } from '../parts/dialog.js';
 import { matches, Pager, Search, usePaged } from '../parts/paged.js';
-import { Badge, Empty, Note, Panel, Select, Table, type Tone, ViewHead, Waiting } from '../parts/small.js';
+import { Badge, Empty, labelsOf, Note, Panel, Select, Table, type Tone, ViewHead, Waiting } from '../parts/small.js';
 import { sentenceOf, differenceText, KINDS, type Kind } from './change-text.js';
 
 const TONES: Readonly<Record<ChangeInfo['action'], Tone>> = {
@@ -79,12 +79,7 @@ export function ChangesView({ session: about, limit }: ViewProps): JSX.Element {
           {data.changes.length > 0 && (
             <div class="toolbar">
               <Search label="Find changes" placeholder="Find changes: who, what, why" value={find} onInput={setFind} />
-              <Select
-                label="Show"
-                value={kind}
-                onChoose={setKind}
-                options={Object.entries(KINDS).map(([value, { label }]) => [value as Kind, label])}
-              />
+              <Select label="Show" value={kind} onChoose={setKind} options={labelsOf(KINDS)} />
               <span class="soft small" role="status">
                 {found.length < data.changes.length && `${plural(found.length, 'change')} of ${data.changes.length}`}
               </span>

@@ -5,7 +5,7 @@ import { hrefOf, setParams, useParam } from '../data/route.js';
 import { ofLimit, rateNow } from '../data/series.js';
 import { Icon } from '../parts/icons.js';
 import { Find, matches, Pager, usePaged } from '../parts/paged.js';
-import { Empty, ModeBadge, Panel, Select } from '../parts/small.js';
+import { Empty, labelsOf, ModeBadge, Panel, Select } from '../parts/small.js';
 import { Spark } from '../parts/spark.js';
 
 /** The rows per page: on a phone, each takes as much space as several in a table. */
@@ -180,10 +180,6 @@ function Heading({
   );
 }
 
-function labelsOf<T extends string>(known: Readonly<Record<T, { readonly label: string }>>): [T, string][] {
-  return Object.entries<{ readonly label: string }>(known).map(([value, { label }]) => [value as T, label]);
-}
-
 const NONE: LimitTotals = { allowed: 0, refused: 0, shadowRefused: 0, near: 0, candidateRefused: 0, candidateAsked: 0 };
 
 /** A row of the table: one limit, or a group of limits. */
@@ -225,17 +221,13 @@ const SORTS = {
   name: { label: 'Name', by: () => [] },
   allowed: { label: 'Allowed', by: ({ totals }: LimitRow) => [totals.allowed] },
   refused: { label: 'Refused', by: ({ totals }: LimitRow) => [totals.refused] },
-  share: { label: 'Share refused', by: (row: LimitRow) => [shareRefused(row)] },
+  share: { label: 'Share refused', by: ({ totals }: LimitRow) => [totals.refused / Math.max(1, decisions(totals))] },
   near: { label: 'Near the limit', by: (row: LimitRow) => [shareNear(row)] },
 } as const;
 type Sort = keyof typeof SORTS;
 
 function decisions({ allowed, refused }: LimitTotals): number {
   return allowed + refused;
-}
-
-function shareRefused({ totals }: LimitRow): number {
-  return totals.refused / Math.max(1, decisions(totals));
 }
 
 function shareNear({ totals }: LimitRow): number {

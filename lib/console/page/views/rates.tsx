@@ -6,7 +6,7 @@ import { hrefOf, useParam } from '../data/route.js';
 import { loadSession, type ViewProps } from '../data/session.js';
 import { useDialog } from '../parts/dialog.js';
 import { Find, matches, Pager, usePaged } from '../parts/paged.js';
-import { Empty, Note, Select, ViewHead, Waiting } from '../parts/small.js';
+import { Empty, labelsOf, Note, Select, ViewHead, Waiting } from '../parts/small.js';
 import { RateCard } from './rate-card.js';
 
 const PAGE = window.matchMedia('(max-width: 56rem)').matches ? 3 : 6;
@@ -69,12 +69,7 @@ export function RatesView({ limit }: ViewProps): JSX.Element {
           {limit === undefined ? (
             <div class="toolbar">
               <Find what="rates" found={found.length} />
-              <Select
-                label="Show"
-                value={show}
-                onChoose={setShow}
-                options={Object.entries(SHOWN).map(([value, { label }]) => [value as Shown, label])}
-              />
+              <Select label="Show" value={show} onChoose={setShow} options={labelsOf(SHOWN)} />
             </div>
           ) : (
             <p>
@@ -90,7 +85,13 @@ export function RatesView({ limit }: ViewProps): JSX.Element {
           )}
           <div class="states">
             {paged.shown.map((rate) => (
-              <RateCard key={rate.limit} id={cardId(rate.limit)} rate={rate} onAct={openDialog} onChanged={changed} />
+              <RateCard
+                key={rate.limit}
+                id={`rate-${encodeURIComponent(rate.limit)}`}
+                rate={rate}
+                onAct={openDialog}
+                onChanged={changed}
+              />
             ))}
           </div>
           <Pager of={paged} what="rates" />
@@ -99,8 +100,4 @@ export function RatesView({ limit }: ViewProps): JSX.Element {
       {dialog}
     </>
   );
-}
-
-function cardId(limit: string): string {
-  return `rate-${encodeURIComponent(limit)}`;
 }
