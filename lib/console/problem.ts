@@ -1,4 +1,5 @@
 import { STATUS_CODES } from 'node:http';
+import type { ChangeCause } from '../app/overrides/change-cause.js';
 import { asCauseText } from '../app/overrides/change-options.js';
 import { RateLimitArgumentError, RateLimitConfigError, RateLimitStoreError } from '../engine/errors/errors.js';
 import { consoleMessages } from '../engine/errors/messages/console.js';
@@ -36,10 +37,7 @@ export function wrongFields(errors: readonly FieldError[]): ConsoleProblem {
 }
 
 /** The actor and the reason of a change. */
-export interface Cause {
-  readonly by?: string;
-  readonly reason: string;
-}
+export type Cause = Readonly<ChangeCause> & { readonly reason: string };
 
 /** Reads the result of the option `actor`. Throws a `ConsoleProblem` if it is empty or invalid. */
 export function actorOf(given: unknown): string {

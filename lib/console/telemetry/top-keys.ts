@@ -1,5 +1,5 @@
 import { hashOf } from '../../storage/telemetry/decision-event.js';
-import { type Frequent, mergeFrequent, type SpaceSaving, type Summary } from './space-saving.js';
+import { type Frequent, type KeyBudget, mergeFrequent, type SpaceSaving, type Summary } from './space-saving.js';
 
 /** A published key: hash, count, error, and the identity if it was kept. Consoles with hashed identities don't display the identity. */
 export type PublishedKey = readonly [id: string, count: number, error: number, identity?: string];
@@ -80,12 +80,6 @@ export function namesOf(key: string): { id: string; identity?: string } {
   return key.startsWith(HASHED) ? { id: key.slice(HASHED.length) } : { id: hashOf(key), identity: key };
 }
 
-/** Creates and releases the counters of a period. */
-export interface Counters {
-  open(): SpaceSaving;
-  close(sketch: SpaceSaving): void;
-}
-
 /** The counts of keys in this period and the previous one. Without keys it takes no counters. */
 export class KeyCounts {
   private sketch: SpaceSaving | undefined;
@@ -94,7 +88,8 @@ export class KeyCounts {
   private addedBefore = 0;
 
   constructor(
-    private readonly counters: Counters,
+    /** Creates and releases the counters of a period. */
+    private readonly counters: Pick<KeyBudget, 'open' | 'close'>,
     /** When counting began, in milliseconds since the epoch. */
     readonly since: number,
   ) {}
