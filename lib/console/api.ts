@@ -1,4 +1,5 @@
-// The protocol between the console's server and its page: JSON, in which no number is infinite and no member is undefined.
+// The protocol between the console's server and its page: JSON, in which no number is infinite. Undefined members are left out.
+// Times are in milliseconds since the epoch on the Redis server's clock, and shares are from 0 to 1, unless a member says otherwise.
 
 export type * from './api/overview.js';
 export type * from './api/incidents.js';
@@ -14,11 +15,9 @@ export interface Problem {
   title: string;
   status: number;
   detail: string;
-  /** The invalid fields. */
   errors?: FieldError[];
 }
 
-/** The error of one field. */
 export interface FieldError {
   /** The field, such as `duration` or `patch.rate`. */
   field: string;

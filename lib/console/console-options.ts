@@ -6,17 +6,17 @@ import type {
   ModuleMetadata,
   Type,
 } from '@nestjs/common';
-import { oneOf, refuseUnknown } from '../engine/options/check-options.js';
-import { givenOptions, orElse } from '../engine/options/values.js';
+import { checkValue, refuseUnknown } from '../engine/options/check-options.js';
+import { callableOrClass, words } from '../engine/options/kinds.js';
+import type { OptionKind } from '../engine/options/option-row.js';
+import { givenOptions, isObject } from '../engine/options/values.js';
 import type { ReadApp } from './telemetry/published-limits.js';
 import { consoleMessages } from '../engine/errors/messages/console.js';
 import { RateLimitConfigError } from '../engine/errors/errors.js';
 import { type ConsoleAlerts, readAlerts, type ReadAlerts } from './alerts/alert-options.js';
 import { messages } from '../engine/errors/messages/general.js';
 
-/** The token of the console's settings. */
 export const CONSOLE_SETTINGS = Symbol('CONSOLE_SETTINGS');
-/** The token of the console's routes. */
 export const CONSOLE_ROUTES = Symbol('CONSOLE_ROUTES');
 
 /** A guard as passed to `@UseGuards`: a class or an object. */
@@ -122,25 +122,44 @@ export interface ReadSettings {
 const ROUTES = ['guards', 'act', 'write', 'path', 'imports'] as const satisfies (keyof RateLimitConsoleRoutes)[];
 const SETTINGS = ['actor', 'identities', 'topKeys', 'alerts'] as const satisfies (keyof RateLimitConsoleSettings)[];
 const ASYNC = ['inject', 'useFactory'] as const;
+const REQUIRED: readonly string[] = ['useFactory', 'guards'];
 
 /** Only segments of letters and digits: other characters may have a meaning for a router or a browser. */
 const PATH = /^[\w.~-]+(?:\/[\w.~-]+)*$/;
-const PATH_EXPECTED = "a path such as 'ops/limits': segments of letters, digits and - . _ ~, without parameters";
-const GUARDS_EXPECTED = 'a list of at least one guard: classes, or objects with canActivate';
+const GUARDS = 'a list of at least one guard: classes, or objects with canActivate';
+
+/** What the options accept, in the order in which they are checked. */
+const KINDS: Readonly<Record<string, OptionKind>> = {
+  useFactory: callableOrClass('a function of the settings'),
+  inject: { expected: 'a list of tokens', isValid: Array.isArray },
+  guards: {
+    expected: `${GUARDS}, or 'none' if really everybody may see it`,
+    isValid: (value) => value === 'none' || areGuards(value),
+  },
+  act: {
+    expected: `${GUARDS}; leave it out if only those may act on keys who may change anything`,
+    isValid: areGuards,
+  },
+  write: { expected: `${GUARDS}; leave it out for a console that changes nothing`, isValid: areGuards },
+  path: {
+    expected: "a path such as 'ops/limits': segments of letters, digits and - . _ ~, without parameters",
+    isValid: (value) => typeof value === 'string' && isPath(trimmed(value)),
+  },
+  imports: { expected: 'a list of modules', isValid: Array.isArray },
+  actor: callableOrClass('a function of the context that gives a text'),
+  identities: words(['hashed', 'plain']),
+  topKeys: words(['watched', 'always']),
+};
 
 /** Reads the options of `forRoot`. Throws `RateLimitConfigError`. */
 export function readOptions(options: unknown, location: string): { routes: ReadRoutes; settings: ReadSettings } {
-  const given = asOptions(options, location, [...ROUTES, ...SETTINGS]);
-  return { routes: readRoutes(given, location), settings: readSettings(given, location) };
+  const given = checked<RateLimitConsoleOptions>(options, location, [...ROUTES, ...SETTINGS]);
+  return { routes: readRoutes(given), settings: readSettings(given, location) };
 }
 
 /** Reads the options of `forRootAsync`. Throws `RateLimitConfigError`. */
 export function readAsyncOptions(options: unknown, location: string): ReadRoutes {
-  const given = asOptions(options, location, [...ROUTES, ...ASYNC]);
-  const { useFactory, inject } = given;
-  if (typeof useFactory !== 'function') throw wrong(location, 'useFactory', useFactory, 'a function of the settings');
-  if (inject !== undefined && !Array.isArray(inject)) throw wrong(location, 'inject', inject, 'a list of tokens');
-  return readRoutes(given, location);
+  return readRoutes(checked<RateLimitConsoleAsyncOptions>(options, location, [...ROUTES, ...ASYNC]));
 }
 
 /** Reads the result of the factory of `forRootAsync`. Throws `RateLimitConfigError`. */
@@ -148,68 +167,44 @@ export function readGivenSettings(settings: unknown, location: string): ReadSett
   const misplaced = ROUTES.find((option) => typeof settings === 'object' && settings !== null && option in settings);
   if (misplaced !== undefined)
     throw new RateLimitConfigError(consoleMessages.misplaced(location, misplaced), { code: 'SLUICE_MISPLACED_OPTION' });
-  return readSettings(asOptions(settings, location, SETTINGS), location);
+  return readSettings(checked<RateLimitConsoleSettings>(settings, location, SETTINGS), location);
 }
 
-type Given = Readonly<Record<string, unknown>>;
-
-function asOptions(options: unknown, location: string, known: readonly string[]): Given {
-  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
-    throw new RateLimitConfigError(messages.notOptions(location, options));
-  }
+function checked<T extends object>(options: unknown, location: string, known: readonly string[]): T {
+  if (!isObject(options)) throw new RateLimitConfigError(messages.notOptions(location, options));
   refuseUnknown(location, options, known);
-  return givenOptions(options as Given, known);
+  const given = givenOptions(options, known);
+  for (const [option, kind] of Object.entries(KINDS)) {
+    const value = given[option];
+    if (!known.includes(option) || (value === undefined && !REQUIRED.includes(option))) continue;
+    checkValue(location, option, value, kind);
+  }
+  return given as T;
 }
 
-function readRoutes({ guards, act, write, path: written, imports }: Given, location: string): ReadRoutes {
+function readRoutes({ guards, act, write, path = 'rate-limits', imports = [] }: RateLimitConsoleRoutes): ReadRoutes {
   const isOpen = guards === 'none';
-  const expected = `${GUARDS_EXPECTED}, or 'none' if really everybody may see it`;
-  if (!isOpen && !areGuards(guards)) throw wrong(location, 'guards', guards, expected);
-  if (act !== undefined && !areGuards(act)) {
-    throw wrong(
-      location,
-      'act',
-      act,
-      `${GUARDS_EXPECTED}; leave it out if only those may act on keys who may change anything`,
-    );
-  }
-  if (write !== undefined && !areGuards(write)) {
-    throw wrong(location, 'write', write, `${GUARDS_EXPECTED}; leave it out for a console that changes nothing`);
-  }
-  const path = orElse(written, 'rate-limits');
-  const trimmed = typeof path === 'string' ? path.replace(/^\//, '').replace(/\/$/, '') : '';
-  if (!PATH.test(trimmed) || trimmed.split('/').some((segment) => /^\.+$/.test(segment))) {
-    throw wrong(location, 'path', path, PATH_EXPECTED);
-  }
-  if (imports !== undefined && !Array.isArray(imports)) throw wrong(location, 'imports', imports, 'a list of modules');
-  return { path: trimmed, guards: isOpen ? [] : guards, act, write, imports: imports ?? [], isOpen };
+  return { path: trimmed(path), guards: isOpen ? [] : guards, act, write, imports, isOpen };
 }
 
-function readSettings({ actor, identities, topKeys, alerts }: Given, location: string): ReadSettings {
-  if (actor !== undefined && typeof actor !== 'function') {
-    throw wrong(location, 'actor', actor, 'a function of the context that gives a text');
-  }
-  return {
-    actor: actor as RateLimitConsoleSettings['actor'],
-    isPlain: oneOf(location, 'identities', orElse(identities, 'hashed'), ['hashed', 'plain']) === 'plain',
-    topKeys: oneOf(location, 'topKeys', orElse(topKeys, 'always') as string, ['watched', 'always']),
-    alerts: readAlerts(alerts, location),
-  };
+function readSettings(settings: RateLimitConsoleSettings, location: string): ReadSettings {
+  const { actor, identities, topKeys = 'always', alerts } = settings;
+  return { actor, isPlain: identities === 'plain', topKeys, alerts: readAlerts(alerts, location) };
 }
 
-function areGuards(value: unknown): value is ConsoleGuard[] {
+function trimmed(path: string): string {
+  return path.replace(/^\//, '').replace(/\/$/, '');
+}
+
+function isPath(path: string): boolean {
+  return PATH.test(path) && !path.split('/').some((segment) => /^\.+$/.test(segment));
+}
+
+function areGuards(value: unknown): boolean {
   return Array.isArray(value) && value.length > 0 && value.every(isGuard);
 }
 
-function isGuard(value: unknown): value is ConsoleGuard {
+function isGuard(value: unknown): boolean {
   const guard = typeof value === 'function' ? (value.prototype as unknown) : value;
   return typeof guard === 'object' && guard !== null && typeof (guard as CanActivate).canActivate === 'function';
-}
-
-function wrong(location: string, option: string, got: unknown, expected: string): RateLimitConfigError {
-  if (got === undefined)
-    return new RateLimitConfigError(messages.missingOption(location, option, expected), {
-      code: 'SLUICE_MISSING_OPTION',
-    });
-  return new RateLimitConfigError(messages.wrongOption(location, option, got, expected));
 }

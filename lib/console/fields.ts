@@ -1,5 +1,5 @@
 import { hashedHeader } from '../app/key-resolvers/header.js';
-import { DURATION_UNITS, milliseconds } from '../engine/options/values.js';
+import { DURATION_UNITS, isObject, milliseconds } from '../engine/options/values.js';
 import { consoleMessages } from '../engine/errors/messages/console.js';
 import { CAUSE_EXPECTED, isCauseText } from '../app/overrides/change-options.js';
 import type { FieldError } from './api.js';
@@ -22,15 +22,11 @@ export class Fields {
     }
   }
 
-  /** The members of a body. */
   static ofBody(body: unknown, ...known: readonly string[]): Fields {
-    if (typeof body !== 'object' || body === null || Array.isArray(body) || Buffer.isBuffer(body)) {
-      throw new ConsoleProblem(400, consoleMessages.noFields(body));
-    }
+    if (!isObject(body) || Buffer.isBuffer(body)) throw new ConsoleProblem(400, consoleMessages.noFields(body));
     return new Fields(new Map(Object.entries(body)), known);
   }
 
-  /** The parameters of a URL. */
   static ofQuery(query: unknown, ...known: readonly string[]): Fields {
     return new Fields(new Map(Object.entries(query ?? {})), known);
   }
@@ -67,7 +63,6 @@ export class Fields {
     return this.read('patch', 'an object of options such as { "rate": 50 }', isObject, {});
   }
 
-  /** Reads an optional field. */
   optional<T>(field: string, read: (field: string) => T): T | undefined {
     const value = this.given.get(field);
     return value === undefined || value === null ? undefined : read(field);
@@ -94,8 +89,4 @@ export class Fields {
     else return value as T;
     return otherwise;
   }
-}
-
-function isObject(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

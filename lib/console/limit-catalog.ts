@@ -11,11 +11,12 @@ import { asksForAnchor, readAnchor } from '../engine/algorithms/anchor.js';
 import type { AlgorithmOptions } from '../engine/algorithms/index.js';
 import { consoleMessages } from '../engine/errors/messages/console.js';
 import type { CompiledLimit } from '../engine/limits/compiled-limit.js';
-import { milliseconds } from '../engine/options/values.js';
 import { rateText } from '../nest/explain/format.js';
 import { shownUnitsOf } from '../storage/features/index.js';
 import type { LimitInfo, PlanInfo } from './api.js';
+import type { Fields } from './fields.js';
 import { ConsoleProblem } from './problem.js';
+import { rateOf } from './telemetry/demand-sampler.js';
 
 /** Options that only plans have. */
 interface PlanOptions {
@@ -31,14 +32,13 @@ function structureOf({ configured, limit, settings: { trait } }: Rule): Structur
   const { above = 0, kept = 0, floor = 0 } = shownUnitsOf(limit);
   const { unit } = limit;
   const { parent } = configured;
-  const plan = planOf(limit.options);
   return {
-    ...(unit !== undefined && { unit }),
-    ...(parent !== undefined && { within: parent }),
+    unit,
+    within: parent,
     ...(above > 0 && { own: limit.quota - above }),
     ...(kept > 0 && { kept }),
     ...(trait?.option === 'share' && { share: shareOf(trait.by, floor) }),
-    ...(plan && { plan }),
+    plan: planOf(limit.options),
   };
 }
 
@@ -51,13 +51,7 @@ function planOf(options: AlgorithmOptions): PlanInfo | undefined {
   const { period, timezone = 'UTC' } = options;
   const { anchor, rollover, credits }: PlanOptions = options;
   const at = asksForAnchor(options) ? 'each' : anchor === undefined ? undefined : readAnchor(anchor, timezone);
-  return {
-    period,
-    timezone,
-    ...(at !== undefined && { anchor: at }),
-    ...(rollover !== undefined && { rollover }),
-    ...(credits === true && { credits }),
-  };
+  return { period, timezone, anchor: at, rollover, credits: credits || undefined };
 }
 
 /** The name of the limit of the console's own routes, which isn't displayed. */
@@ -121,6 +115,14 @@ export class LimitCatalog {
     return this.entries().find((entry) => entry.label === label);
   }
 
+  /** Reads the limit of a request, which must be declared in this process. */
+  read(fields: Fields): CatalogEntry | undefined {
+    const label = fields.text('limit', 'the name of a limit');
+    const entry = this.find(label);
+    if (label !== '' && entry === undefined) fields.refuse('limit', consoleMessages.unknownLimit());
+    return entry;
+  }
+
   /** Returns true if a limit is displayed. */
   has(label: string): boolean {
     return this.find(label) !== undefined || this.published.some(({ name }) => name === label);
@@ -133,13 +135,8 @@ export class LimitCatalog {
     return this.published.map((info) => {
       const here = own.get(info.name);
       if (here === undefined) return { ...info, addressable: false, changeable: false };
-      const { key, addressable, changeable } = info;
-      return {
-        ...here,
-        key,
-        addressable: addressable && here.addressable,
-        changeable: changeable && here.changeable,
-      };
+      const addressable = info.addressable && here.addressable;
+      return { ...here, key: info.key, addressable, changeable: info.changeable && here.changeable };
     });
   }
 
@@ -212,9 +209,8 @@ function countersOf(name: string, namespace: string): string {
 }
 
 function perSecondOf(options: AlgorithmOptions): number | null {
-  const { rate, interval } = options as { readonly rate?: unknown; readonly interval?: unknown };
-  const ms = interval === undefined ? undefined : milliseconds(interval);
-  return typeof rate === 'number' && ms !== undefined && ms > 0 ? (rate * 1000) / ms : null;
+  const { rate, ms } = rateOf(options) ?? { rate: 0, ms: 0 };
+  return ms > 0 ? (rate * 1000) / ms : null;
 }
 
 /** The limit of requests from one address to the console of one instance: enough for a page, and too few to do harm. */
@@ -247,7 +243,6 @@ export class LookupBudget {
   }
 }
 
-/** The problem of a client that has sent too many requests. */
 export function tooMany(retryAfterMs: number): ConsoleProblem {
   const seconds = Math.max(1, Math.ceil(retryAfterMs / 1000));
   return new ConsoleProblem(429, consoleMessages.tooMany(seconds), [], seconds);

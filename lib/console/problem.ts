@@ -1,18 +1,9 @@
+import { STATUS_CODES } from 'node:http';
+import type { ChangeCause } from '../app/overrides/change-cause.js';
 import { asCauseText } from '../app/overrides/change-options.js';
 import { RateLimitArgumentError, RateLimitConfigError, RateLimitStoreError } from '../engine/errors/errors.js';
 import { consoleMessages } from '../engine/errors/messages/console.js';
 import type { FieldError, Problem } from './api.js';
-
-const TITLES: Readonly<Record<number, string>> = {
-  400: 'Bad Request',
-  403: 'Forbidden',
-  404: 'Not Found',
-  409: 'Conflict',
-  429: 'Too Many Requests',
-  500: 'Internal Server Error',
-  501: 'Not Implemented',
-  503: 'Service Unavailable',
-};
 
 /** The reason why a request fails, in the form of its response. */
 export class ConsoleProblem extends Error {
@@ -28,12 +19,11 @@ export class ConsoleProblem extends Error {
     super(detail);
   }
 
-  /** The body of the response. */
   get body(): Problem {
     const { status, message: detail, errors } = this;
     return {
       type: 'about:blank',
-      title: TITLES[status] ?? 'Error',
+      title: STATUS_CODES[status] ?? 'Error',
       status,
       detail,
       ...(errors.length > 0 && { errors: [...errors] }),
@@ -41,17 +31,13 @@ export class ConsoleProblem extends Error {
   }
 }
 
-/** The problem of a request with invalid fields. */
 export function wrongFields(errors: readonly FieldError[]): ConsoleProblem {
   const shown = errors.map(({ field, message }) => ({ field, message: consoleMessages.ofHeaders(message) }));
   return new ConsoleProblem(400, shown.map(({ field, message }) => `${field}: ${message}`).join('; '), shown);
 }
 
 /** The actor and the reason of a change. */
-export interface Cause {
-  readonly by?: string;
-  readonly reason: string;
-}
+export type Cause = Readonly<ChangeCause> & { readonly reason: string };
 
 /** Reads the result of the option `actor`. Throws a `ConsoleProblem` if it is empty or invalid. */
 export function actorOf(given: unknown): string {

@@ -10,6 +10,7 @@ import {
   readOptions,
   type ReadRoutes,
 } from './console-options.js';
+import type { Awaitable } from '../engine/util/awaitable.js';
 import { consoleControllers } from './http/controllers.js';
 import { Roles } from './http/guards.js';
 import { RateLimitConsole } from './rate-limit-console.js';
@@ -34,9 +35,7 @@ export class RateLimitConsoleModule {
   static forRootAsync(options: RateLimitConsoleAsyncOptions): DynamicModule {
     const location = 'RateLimitConsoleModule.forRootAsync';
     const routes = readAsyncOptions(options, location);
-    const make = options.useFactory as (
-      ...args: unknown[]
-    ) => RateLimitConsoleSettings | Promise<RateLimitConsoleSettings>;
+    const make = options.useFactory as (...args: unknown[]) => Awaitable<RateLimitConsoleSettings>;
     return moduleOf(routes, {
       provide: CONSOLE_SETTINGS,
       useFactory: async (...args: unknown[]) => readGivenSettings(await make(...args), location),

@@ -181,8 +181,8 @@ export class RateLimitConsole
       writable: routes.write !== undefined,
       instance: this.recorder.self.id,
       limits: catalog.infos(),
-      ...(settings.observed && { observedSince: settings.observed.at }),
-      ...(settings.changesUnread !== undefined && { changesUnread: settings.changesUnread }),
+      observedSince: settings.observed?.at,
+      changesUnread: settings.changesUnread,
     };
   }
 

@@ -37,22 +37,15 @@ export class ShownNames {
       source,
       removable: source === 'changed',
       expiresAt: expiresAt ?? null,
-      ...(by !== undefined && { by }),
-      ...(reason !== undefined && { reason }),
+      by,
+      reason,
     };
   }
 
   override({ key, version, expiresAt, by, reason, ...rest }: Override): OverrideInfo {
     const { patch, mode } = rest as Pick<OverrideInfo, 'patch' | 'mode'>;
-    return {
-      ...(key !== undefined && { key: this.key(key) }),
-      version,
-      expiresAt: expiresAt ?? null,
-      ...(by !== undefined && { by }),
-      ...(reason !== undefined && { reason }),
-      ...(patch !== undefined && { patch }),
-      ...(mode !== undefined && { mode }),
-    };
+    const shown = key === undefined ? undefined : this.key(key);
+    return { key: shown, version, expiresAt: expiresAt ?? null, by, reason, patch, mode };
   }
 }
 

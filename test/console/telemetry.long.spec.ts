@@ -81,7 +81,7 @@ describe('the tally', () => {
   });
 
   it('counts 2000 declared limits separately, however many others functions make', () => {
-    const tally = new Tally(label, undefined, (name) => name.startsWith('limit-'));
+    const tally = new Tally(label, { isDeclared: (name) => name.startsWith('limit-') });
     for (let index = 0; index < 500; index++) tell(tally, [limitOf(`made-${index}`), {}]);
     for (let index = 0; index < 2000; index++) tell(tally, [limitOf(`limit-${index}`), {}]);
     const { limits, hides } = tally.take();

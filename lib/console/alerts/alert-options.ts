@@ -1,7 +1,6 @@
-import { refuseUnknown } from '../../engine/options/check-options.js';
-import { givenOptions, orElse } from '../../engine/options/values.js';
-import { RateLimitConfigError } from '../../engine/errors/errors.js';
-import { messages } from '../../engine/errors/messages/general.js';
+import { checkValue, oneOf, refuseUnknown } from '../../engine/options/check-options.js';
+import { number } from '../../engine/options/kinds.js';
+import { givenOptions, isObject, orElse } from '../../engine/options/values.js';
 import type { Incident, IncidentKind } from '../api.js';
 import { duration } from '../../engine/util/figures.js';
 import { incidentText } from '../incident-text.js';
@@ -97,23 +96,11 @@ export interface ConsoleAlerts {
 }
 
 /** The validated alerts. */
-export interface ReadAlerts {
-  readonly to: string | ((alert: ConsoleAlert) => unknown);
-  readonly format: AlertFormat;
-  readonly routingKey: string | undefined;
-  readonly kinds: readonly IncidentKind[];
-  readonly refusedShare: number;
-  readonly link: string | undefined;
-}
+export type ReadAlerts = Readonly<
+  Required<Omit<ConsoleAlerts, 'routingKey' | 'link'>> & Record<'routingKey' | 'link', string | undefined>
+>;
 
-const OPTIONS = [
-  'to',
-  'format',
-  'routingKey',
-  'kinds',
-  'refusedShare',
-  'link',
-] as const satisfies (keyof ConsoleAlerts)[];
+const OPTIONS = ['to', 'format', 'routingKey', 'kinds', 'refusedShare', 'link'] as const;
 const KINDS: readonly IncidentKind[] = ['refused', 'near', 'fallback', 'latency', 'circuit', 'adaptive', 'lost'];
 const FORMATS: readonly AlertFormat[] = ['json', 'slack', 'pagerduty'];
 const USUAL: readonly IncidentKind[] = ['refused', 'fallback', 'adaptive'];
@@ -126,55 +113,39 @@ const BY_HOST: Readonly<Record<string, AlertFormat>> = {
 /** Reads the option `alerts`. Throws `RateLimitConfigError`. */
 export function readAlerts(written: unknown, at: string): ReadAlerts | undefined {
   if (written === undefined) return undefined;
+  checkValue(at, 'alerts', written, { expected: 'an object such as { to: url }', isValid: isObject });
   const location = `${at}.alerts`;
-  if (typeof written !== 'object' || written === null || Array.isArray(written)) {
-    throw new RateLimitConfigError(messages.wrongOption(at, 'alerts', written, 'an object such as { to: url }'));
-  }
-  refuseUnknown(location, written, OPTIONS);
-  const { to, format, routingKey, kinds, refusedShare, link } = givenOptions(
-    written as Readonly<Record<string, unknown>>,
-    OPTIONS,
-  );
-  const wrong = (option: string, got: unknown, expected: string) =>
-    new RateLimitConfigError(
-      got === undefined
-        ? messages.missingOption(location, option, expected)
-        : messages.wrongOption(location, option, got, expected),
-    );
+  refuseUnknown(location, written as object, OPTIONS);
+  const {
+    to,
+    format,
+    routingKey,
+    kinds = USUAL,
+    refusedShare = 0.25,
+    link,
+  } = givenOptions(written as ConsoleAlerts, OPTIONS);
+  const check = (option: string, value: unknown, expected: string, isValid: boolean) =>
+    checkValue(location, option, value, { expected, isValid: () => isValid });
   const url = typeof to === 'string' ? webUrl(to) : undefined;
   // The URL may contain a secret, which no message should repeat.
   const shown = typeof to === 'string' ? '…' : to;
-  if (url === undefined && typeof to !== 'function') {
-    throw wrong('to', shown, 'the http: or https: URL of a webhook, or a function of the alert');
-  }
-  const read = orElse(format, (url && BY_HOST[url.hostname]) ?? 'json') as AlertFormat;
-  if (!FORMATS.includes(read)) throw wrong('format', format, `one of ${FORMATS.join(', ')}`);
-  const needsKey = read === 'pagerduty' && url !== undefined;
-  if (needsKey ? typeof routingKey !== 'string' || routingKey === '' : routingKey !== undefined) {
-    const got = routingKey === undefined ? undefined : '…';
-    throw wrong('routingKey', got, 'the integration key of PagerDuty, with its format alone');
-  }
+  const isRecipient = url !== undefined || typeof to === 'function';
+  check('to', shown, 'the http: or https: URL of a webhook, or a function of the alert', isRecipient);
+  const read = oneOf(location, 'format', orElse(format, (url && BY_HOST[url.hostname]) ?? 'json'), FORMATS);
   if (
-    kinds !== undefined &&
-    !(Array.isArray(kinds) && kinds.length > 0 && kinds.every((kind) => KINDS.includes(kind)))
+    read === 'pagerduty' && url !== undefined ? !routingKey || typeof routingKey !== 'string' : routingKey !== undefined
   ) {
-    throw wrong('kinds', kinds, `a list of some of ${KINDS.join(', ')}`);
+    const got = routingKey === undefined ? undefined : '…';
+    check('routingKey', got, 'the integration key of PagerDuty, with its format alone', false);
   }
-  const share = orElse(refusedShare, 0.25);
-  if (typeof share !== 'number' || !(share >= 0.05 && share <= 1)) {
-    throw wrong('refusedShare', refusedShare, 'a number from 0.05 to 1');
+  const areKinds = Array.isArray(kinds) && kinds.length > 0 && kinds.every((kind) => KINDS.includes(kind));
+  check('kinds', kinds, `a list of some of ${KINDS.join(', ')}`, areKinds);
+  checkValue(location, 'refusedShare', refusedShare, number('a number from 0.05 to 1', { minimum: 0.05, maximum: 1 }));
+  if (link !== undefined) {
+    const isLink = typeof link === 'string' && webUrl(link) !== undefined;
+    check('link', link, 'the http: or https: URL of the console', isLink);
   }
-  if (link !== undefined && (typeof link !== 'string' || webUrl(link) === undefined)) {
-    throw wrong('link', link, 'the http: or https: URL of the console');
-  }
-  return {
-    to: to as ReadAlerts['to'],
-    format: read,
-    routingKey: routingKey as string | undefined,
-    kinds: (kinds as readonly IncidentKind[] | undefined) ?? USUAL,
-    refusedShare: share,
-    link: link?.replace(/#.*$/, ''),
-  };
+  return { to, format: read, routingKey, kinds, refusedShare, link: link?.replace(/#.*$/, '') };
 }
 
 function webUrl(text: string): URL | undefined {

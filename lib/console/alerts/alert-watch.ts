@@ -3,7 +3,7 @@ import { consoleMessages } from '../../engine/errors/messages/console.js';
 import { reasonOf } from '../../engine/errors/reasons.js';
 import { withDeadline } from '../../storage/redis/deadline.js';
 import type { Incident, Incidents } from '../api.js';
-import type { ConsoleRedis } from '../telemetry/console-redis.js';
+import type { Command, ConsoleRedis } from '../telemetry/console-redis.js';
 import { begun, type ConsoleAlert, ended, type ReadAlerts } from './alert-options.js';
 
 /** How often an instance checks for incidents. */
@@ -20,7 +20,6 @@ const MOST = 100;
 /** How long reported incidents are kept on Redis. */
 const KEPT_SECONDS = 7 * 86_400;
 
-/** An incident that was reported. */
 interface Reported {
   readonly alert: ConsoleAlert;
   lastAt: number;
@@ -142,7 +141,7 @@ export class AlertWatch {
   }
 
   /** Alerts that can't be written are remembered only in this process. */
-  private async write(commands: Parameters<ConsoleRedis['run']>[0]): Promise<void> {
+  private async write(commands: readonly Command[]): Promise<void> {
     await this.redis!.run(commands).catch(() => undefined);
   }
 

@@ -1,18 +1,16 @@
-import type { ListName } from '../../app/config/list-entry.js';
 import type { LimitMode } from '../../engine/limits/limit-settings.js';
 import type { AlgorithmOptions } from '../../engine/algorithms/index.js';
 import type { OverrideSource } from '../../app/overrides/override.js';
 import type { OverrideInfo } from './lookup.js';
 
-/** A limit's rate and mode. */
 export interface RateInfo {
   limit: string;
   algo: AlgorithmOptions['algo'];
   /** The options of the algorithm that can be changed, such as `rate`, `interval`, `burst`. */
   patchable: string[];
   configured: { rate: string; options: AlgorithmOptions; mode: LimitMode };
-  current: { rate: string; options: AlgorithmOptions; source: OverrideSource; override?: OverrideInfo };
-  mode: { mode: LimitMode; source: OverrideSource; override?: OverrideInfo };
+  current: { rate: string; options: AlgorithmOptions; source: OverrideSource; override?: OverrideInfo | undefined };
+  mode: { mode: LimitMode; source: OverrideSource; override?: OverrideInfo | undefined };
   candidate: CandidateInfo | null;
 }
 
@@ -30,7 +28,7 @@ export interface Rates {
   /** The newest change, 0 before the first one; `api/rollback` accepts an earlier version. `null` if it could not be read. */
   version: number | null;
   /** The reason why rates could not be read. The response then has the ones that this instance uses. */
-  problem?: string;
+  problem?: string | undefined;
 }
 
 /** Response of changes that don't concern a key. */
@@ -38,31 +36,28 @@ export interface Changed {
   /** `false` if there was nothing to clear or undo. */
   changed: boolean;
   /** The number of the change for `api/undo`; absent if unknown. */
-  version?: number;
+  version?: number | undefined;
   /** The values before and after, as text; absent if unknown. */
-  before?: string;
-  after?: string;
-  warning?: string;
+  before?: string | undefined;
+  after?: string | undefined;
+  warning?: string | undefined;
 }
 
-/** An entry in the log of changes. */
 export interface ChangeInfo {
-  /** When it was made, in milliseconds since the epoch on the Redis server's clock. */
   at: number;
-  /** The action. */
   action: 'rate' | 'mode' | 'list' | 'rollback' | 'block' | 'unblock' | 'reset' | 'refund' | 'penalize';
   /** `null` for all limits. */
   limit: string | null;
   /** The key that was changed: an identity (a hash unless `identities: 'plain'`), a pattern, or a network; `null` for all. */
   key: string | null;
-  by?: string;
-  reason?: string;
+  by?: string | undefined;
+  reason?: string | undefined;
   /** The number of a change of rates, modes or lists, for rollbacks; `null` for a change of a key's counter. */
   version: number | null;
-  rollbackTo?: number;
+  rollbackTo?: number | undefined;
   /** The value before and after, as text. For a change of a counter, `after` has its `duration` or `units`. */
-  before?: string;
-  after?: string;
+  before?: string | undefined;
+  after?: string | undefined;
 }
 
 /** The effect of a change on one setting. */
@@ -81,93 +76,5 @@ export interface RollbackPreview {
 export interface Changes {
   changes: ChangeInfo[];
   /** Why part of the log could not be read. */
-  problem?: string;
-}
-
-/** Body of `POST api/lookup`. */
-export interface LookupBody {
-  identity: string;
-}
-
-/** The fields in the bodies of all changes. */
-export interface ReasonedBody {
-  /** 1 to 200 characters on one line. */
-  reason: string;
-}
-
-/** Body of `POST api/keys/unblock` and `api/keys/reset`, and of `api/keys/clear-override`. */
-export interface KeyBody extends ReasonedBody {
-  limit: string;
-  /** The key; or use `id`. */
-  identity?: string;
-  /** The hash of a recently counted key, as shown in the top keys. */
-  id?: string;
-}
-
-/** Body of `POST api/keys/block`. */
-export interface BlockBody extends KeyBody {
-  /** A duration such as `15m`, or milliseconds. */
-  duration: string | number;
-}
-
-/** Body of `POST api/keys/refund` and `api/keys/penalize`. */
-export interface UnitsBody extends KeyBody {
-  /** A whole number >= 1. */
-  units: number;
-}
-
-/** Body of `POST api/keys/override`. */
-export interface OverrideBody extends KeyBody {
-  patch: Record<string, unknown>;
-  expiresIn?: string | number;
-}
-
-/**
- * Body of `POST api/lists` (with `expiresIn`) and `api/lists/remove`: either `identity` (a pattern if it ends in `*`) or `ip`.
- */
-export interface ListBody extends ReasonedBody {
-  list: ListName;
-  identity?: string;
-  ip?: string;
-  limit?: string;
-  expiresIn?: string | number;
-}
-
-/** Body of `POST api/lists/remove`: the `id` of an entry, or its identity or address. */
-export interface UnlistBody extends ReasonedBody {
-  id?: string;
-  identity?: string;
-  ip?: string;
-  limit?: string;
-}
-
-/** Body of `POST api/rates/clear`, `api/modes/clear`, `api/candidates/enforce` and `api/candidates/clear`. */
-export interface LimitBody extends ReasonedBody {
-  limit: string;
-}
-
-/** Body of `POST api/rates/set` and, without `expiresIn`, of `api/candidates/set`. */
-export interface RateBody extends LimitBody {
-  patch: Record<string, unknown>;
-  expiresIn?: string | number;
-}
-
-/** Body of `POST api/modes/set`. */
-export interface ModeBody extends LimitBody {
-  mode: LimitMode;
-  expiresIn?: string | number;
-}
-
-/** Body of `POST api/rollback`. */
-export interface RollbackBody extends ReasonedBody {
-  /** The version to return to. Later changes are undone. */
-  version: number;
-  /** The newest version that the user has seen. If there is a newer one, the request is rejected. */
-  newest?: number;
-}
-
-/** Body of `POST api/undo`. */
-export interface UndoBody extends ReasonedBody {
-  /** The only change to undo. */
-  version: number;
+  problem?: string | undefined;
 }

@@ -5,22 +5,24 @@ import type { ListName } from '../../app/config/list-entry.js';
 import type { LimitMode } from '../../engine/limits/limit-settings.js';
 import type { OverrideSource } from '../../app/overrides/override.js';
 
-/** A kind of deviation from the configuration. */
 export type DeviationKind = 'overrides' | 'blocks' | 'lists' | 'leases';
 
-interface DeviationOf<Kind extends DeviationKind> {
+/** The actor of a change and the reason; absent if unknown. */
+interface Caused {
+  by?: string | undefined;
+  reason?: string | undefined;
+}
+
+interface DeviationOf<Kind extends DeviationKind> extends Caused {
   kind: Kind;
   /** Identifies the key for actions. */
   id: string;
   /** The key: a hash for one identity unless `identities: 'plain'`; `null` for all identities. */
   key: string | null;
-  /** The limit; `null` for all. */
+  /** `null` for all limits. */
   limit: string | null;
-  /** When it ends, in milliseconds since the epoch; `null` if it has no end. */
+  /** `null` if it has no end. */
   expiresAt: number | null;
-  /** The actor; absent if unknown. */
-  by?: string;
-  reason?: string;
 }
 
 /** A change of a rate or mode that is in effect. */
@@ -30,13 +32,11 @@ export interface OverrideDeviation extends DeviationOf<'overrides'> {
   value: string;
 }
 
-/** A block that is in effect. */
 export interface BlockDeviation extends DeviationOf<'blocks'> {
   /** The cause of the block: a rejection by a limit with `blockFor`, a change in a console, or a call from code. */
   origin: 'limit' | 'console' | 'code';
 }
 
-/** An entry of a list. */
 export interface ListDeviation extends DeviationOf<'lists'> {
   item: ListItem;
 }
@@ -54,38 +54,33 @@ export interface Deviations {
   /** At most 50 entries. */
   entries: Deviation[];
   /** The `cursor` of the next page; absent on the last page. */
-  next?: string;
+  next?: string | undefined;
   /**
-   * For blocks and leases: since when instances record them, in milliseconds since the epoch; `null` if none has. Earlier ones, and those
-   * of processes without a console, are not listed.
+   * For blocks and leases: since when instances record them; `null` if none has. Earlier ones, and those of processes without a console,
+   * are not listed.
    */
-  since?: number | null;
+  since?: number | null | undefined;
   /** For blocks and leases: true if there were more than are kept. */
-  isCut?: boolean;
+  isCut?: boolean | undefined;
   /** For blocks and leases: the number of recorded keys on this page whose state could not be read. */
-  unread?: number;
-  /** The reason why some entries could not be read. */
-  problem?: string;
+  unread?: number | undefined;
+  problem?: string | undefined;
 }
 
-/** An override of a rate or mode. */
-export interface OverrideInfo {
+export interface OverrideInfo extends Caused {
   /** The key; `undefined` for all identities. */
-  key?: string;
+  key?: string | undefined;
   version: number;
-  /** In milliseconds since the epoch; `null` if it doesn't expire. */
+  /** `null` if it doesn't expire. */
   expiresAt: number | null;
-  by?: string;
-  reason?: string;
   /** For a rate: the options that replace the configured ones. */
-  patch?: Record<string, unknown>;
-  /** For a mode: the mode. */
-  mode?: LimitMode;
+  patch?: Record<string, unknown> | undefined;
+  /** For a mode. */
+  mode?: LimitMode | undefined;
 }
 
 /** Units of a past window. */
 export interface HistoryWindow {
-  /** In milliseconds since the epoch. */
   startsAt: number;
   endsAt: number;
   used: number;
@@ -107,25 +102,24 @@ export interface LimitState extends CounterFigures {
   /** The wait until one unit fits; `null` if unknown or never. */
   retryAfterMs: number | null;
   resetAfterMs: number | null;
-  /** In milliseconds since the epoch on the Redis server's clock; `null` if it isn't blocked. */
+  /** `null` if it isn't blocked. */
   blockedUntil: number | null;
   /** The key of the tenants that share its units, if there are any. All figures then include all tenants. */
-  sharedBy?: string;
+  sharedBy?: string | undefined;
   mode: LimitMode;
   modeSource: OverrideSource;
   /** The rate that applies to the identity, as text. */
   rate: string;
   rateSource: OverrideSource;
   /** The change of its rate that is in effect. */
-  override?: OverrideInfo;
+  override?: OverrideInfo | undefined;
   /** The change of its mode that is in effect. */
-  modeOverride?: OverrideInfo;
+  modeOverride?: OverrideInfo | undefined;
   /** The list entry that decides instead of the limit. */
-  listed?: ListItem;
-  history?: HistoryWindow[];
+  listed?: ListItem | undefined;
+  history?: HistoryWindow[] | undefined;
   source: Decision['source'] | null;
-  /** The reason why the state could not be read. */
-  unread?: string;
+  unread?: string | undefined;
   /** The text of `formatExplanation`. */
   explanation: string;
 }
@@ -141,15 +135,14 @@ export interface Lookup {
 export interface KeyChanged {
   state: LimitState;
   /** The limit's state before the change; absent if unknown. */
-  before?: LimitState;
+  before?: LimitState | undefined;
   /** The number of a change of a rate, for `api/undo`. */
-  version?: number;
+  version?: number | undefined;
   /** A problem that occurred although the change was made, such as a log entry that could not be written. */
-  warning?: string;
+  warning?: string | undefined;
 }
 
-/** An entry of a list. */
-export interface ListItem {
+export interface ListItem extends Caused {
   /** Identifies the entry for `api/lists/remove`. */
   id: string;
   list: ListName;
@@ -162,14 +155,12 @@ export interface ListItem {
   /** True if it can be removed in the console. Entries of the configuration or a policy can't. */
   removable: boolean;
   expiresAt: number | null;
-  by?: string;
-  reason?: string;
 }
 
 /** Response of `GET api/lists?cursor=`. */
 export interface ListItems {
   entries: ListItem[];
-  next?: string;
+  next?: string | undefined;
   /** The reason why lists could not be read. The entries are then the last known ones of this instance. */
-  problem?: string;
+  problem?: string | undefined;
 }

@@ -1,8 +1,7 @@
 import type { AlgorithmOptions } from '../../engine/algorithms/index.js';
 import type { LimitMode } from '../../engine/limits/limit-settings.js';
-import type { Coverage, Incident, InstanceInfo, TopKeys } from './incidents.js';
+import type { Incident, InstanceInfo, OfInstances, TopKeys } from './incidents.js';
 
-/** The ranges of an overview. */
 export type Range = '5m' | '1h' | '1d' | '7d' | '30d';
 
 /** A limit in the page's list. */
@@ -31,29 +30,29 @@ export interface LimitInfo {
   /** The rate of its candidate as text; `null` if it has none. */
   candidate: string | null;
   /** The name of its units. For a currency, a unit is a millionth of it. */
-  unit?: string;
+  unit?: string | undefined;
   /** The name of its parent limit. */
-  within?: string;
+  within?: string | undefined;
   /** Its own units, not counting those that it may borrow; absent if it borrows nothing. */
-  own?: number;
+  own?: number | undefined;
   /** The units that limits below it may not borrow. */
-  kept?: number;
+  kept?: number | undefined;
   /** The key of the tenants that share its units, and the units that each may always use. */
-  share?: { by: string; floor: number };
+  share?: { by: string; floor: number } | undefined;
   /** The period of a plan or budget. */
-  plan?: PlanInfo;
+  plan?: PlanInfo | undefined;
 }
 
 /** A limit with calendar windows. */
 export interface PlanInfo {
   period: string;
   timezone: string;
-  /** Where windows begin, in milliseconds since the epoch; `'each'` if it depends on the customer, absent for the calendar's own. */
-  anchor?: number | 'each';
+  /** Where windows begin; `'each'` if it depends on the customer, absent for the calendar's own. */
+  anchor?: number | 'each' | undefined;
   /** The share of the remaining units that moves into the next window. */
-  rollover?: number;
+  rollover?: number | undefined;
   /** True if customers have prepaid units. */
-  credits?: true;
+  credits?: true | undefined;
 }
 
 /** Response of `GET api/session`. */
@@ -71,24 +70,28 @@ export interface Session {
   writable: boolean;
   /** The instance that responds. */
   instance: string;
-  /** For a console outside the app: when the app's limits were published, in milliseconds since the epoch. */
-  observedSince?: number;
+  /** For a console outside the app: when the app's limits were published. */
+  observedSince?: number | undefined;
   /** For such a console: the reason if it can't read rates, modes and lists. Limits then have their configured ones. */
-  changesUnread?: string;
+  changesUnread?: string | undefined;
   limits: LimitInfo[];
 }
 
-/** The decisions of a limit at the times of a series. Each array is as long as `times`. */
-export interface LimitSeries {
-  allowed: number[];
-  refused: number[];
-  shadowRefused: number[];
+/** The decisions of a limit, summed over a range. */
+export interface LimitTotals {
+  allowed: number;
+  refused: number;
+  shadowRefused: number;
   /** The number of times that a counter came near its quota. */
-  near: number[];
+  near: number;
   /** The number of times that the candidate would have rejected. */
-  candidateRefused: number[];
+  candidateRefused: number;
   /** The number of decisions of the candidate. It isn't checked when the instance repeats a rejection that it remembers. */
-  candidateAsked: number[];
+  candidateAsked: number;
+}
+
+/** The decisions of a limit at the times of a series. Each array is as long as `times`. */
+export interface LimitSeries extends Record<keyof LimitTotals, number[]> {
   /**
    * For an adaptive limit: the number of times that an instance read its state (once per second while in use); and the sums of the units
    * that it admitted and had in flight at these times.
@@ -116,20 +119,10 @@ export interface StoreSeries {
 
 /** Numbers over time, summed over all instances. */
 export interface Series {
-  /** The start times of the steps, in milliseconds since the epoch on the Redis server's clock, ascending without gaps. */
+  /** The start times of the steps, ascending without gaps. */
   times: number[];
   limits: Record<string, LimitSeries>;
   store: StoreSeries;
-}
-
-/** The sums over a range. */
-export interface LimitTotals {
-  allowed: number;
-  refused: number;
-  shadowRefused: number;
-  near: number;
-  candidateRefused: number;
-  candidateAsked: number;
 }
 
 /** Redis as this instance sees it. Values that Redis doesn't report are `null`. */
@@ -148,9 +141,7 @@ export interface RedisInfo {
 }
 
 /** Response of `GET api/overview?range=`. */
-export interface Overview {
-  /** The current time in milliseconds since the epoch, on the Redis server's clock. */
-  at: number;
+export interface Overview extends OfInstances {
   range: Range;
   /** The length of a step of the series. */
   stepMs: number;
@@ -163,7 +154,6 @@ export interface Overview {
    * The instances that have stopped reporting in the last minutes without a regular end; absent in responses of earlier releases.
    */
   lost?: InstanceInfo[];
-  coverage: Coverage;
   /**
    * The declared limits whose decisions some instance only counted in the sum `(others)`, because there are too many limits. For these, a
    * missing number isn't 0, and the others are too low. Absent in responses of earlier releases.
@@ -171,26 +161,27 @@ export interface Overview {
   unknown?: string[];
   /** `null` if the app doesn't count on Redis. */
   redis: RedisInfo | null;
-  /** A current problem, such as that Redis doesn't answer. Only this instance is shown then. */
-  problem?: string;
 }
+
+/** The figures of an overview, of any range. */
+export type Figures = Omit<Overview, 'range'>;
 
 /**
  * Data of the event `tick` of `GET api/live`: the newest complete seconds. A second that was already sent replaces its earlier data,
  * because an instance may be late.
  */
-export interface Tick extends Omit<Overview, 'range' | 'totals' | 'unknown'> {
+export interface Tick extends Omit<Figures, 'totals' | 'unknown'> {
   /** The active incidents, the most severe first, as in `GET api/incidents`. */
   incidents: Incident[];
   /** The top keys of the requested limit. */
-  top?: TopKeys;
+  top?: TopKeys | undefined;
 }
 
 /** The effect that a rate would have had. */
 export interface RateOutcome {
   /** Units in an interval. */
   rate: number;
-  /** The rejected share of all requested units, from 0 to 1. */
+  /** The rejected share of all requested units. */
   refused: number;
   /** The number of clients with at least one rejection. */
   clients: number;
@@ -200,21 +191,18 @@ export interface RateOutcome {
  * Response of `GET api/demand?limit=`: the units that clients of a limit requested in its intervals of the last hour, and how many each
  * rate would have rejected if it were counted in fixed windows.
  */
-export interface Demand {
+export interface Demand extends OfInstances {
   limit: string;
-  /** The current time in milliseconds since the epoch, on the Redis server's clock. */
-  at: number;
   /** The length of an interval; `null` if the limit has no rate per interval, or one of more than an hour. */
   intervalMs: number | null;
   /** The number of intervals of the last hour that were counted. */
   windows: number;
-  /** The start of the first of them, in milliseconds since the epoch; `null` if there is none. */
+  /** The start of the first of them; `null` if there is none. */
   since: number | null;
   /** The number of clients with requests; an estimate if only a sample of them was counted. */
   clients: number;
-  /** The share of the clients that was counted, from 0 to 1. */
+  /** The share of the clients that was counted. */
   sample: number;
-  /** The current rate. */
   current: number | null;
   /**
    * The number of clients by the units that they requested in their busiest interval: more than the previous `upTo`, and at most this one.
@@ -222,16 +210,13 @@ export interface Demand {
   distribution: { upTo: number; clients: number }[];
   /** Rates to choose from, ascending; empty if nothing was counted. */
   rates: RateOutcome[];
-  coverage: Coverage;
-  /** The reason why the other instances could not be read. The numbers are then those of this instance alone. */
-  problem?: string;
 }
 
 /** A counter in a hierarchy of limits. */
 export interface TreeNode {
   /** The hash of the identities that lead to it, the root's first, and the id of its parent. */
   id: string;
-  parent?: string;
+  parent?: string | undefined;
   limit: string;
   /** Its own identity, in plain text or as a hash. */
   key: string;
@@ -241,14 +226,11 @@ export interface TreeNode {
   used: number | null;
   /** The used units beyond its own: borrowed from its parent. */
   borrowed: number;
-  /** The reason why it could not be read. */
-  unread?: string;
+  unread?: string | undefined;
 }
 
 /** Response of `GET api/tree?limit=`: the recently used or rejected counters of a hierarchy. */
-export interface Tree {
-  /** In milliseconds since the epoch, by the Redis server's clock. */
-  at: number;
+export interface Tree extends OfInstances {
   limit: string;
   /** Parents before their children. */
   nodes: TreeNode[];
@@ -256,15 +238,13 @@ export interface Tree {
   more: boolean;
   /** Since when keys are counted; `null` if none were counted. */
   since: number | null;
-  coverage: Coverage;
-  problem?: string;
 }
 
 /** A tenant of a limit whose units are shared. */
 export interface TenantInfo {
   id: string;
   /** Its name; absent if consoles show hashes. */
-  name?: string;
+  name?: string | undefined;
   weight: number;
   /** The units that it may use in a span, regardless of others. */
   part: number;
@@ -286,5 +266,5 @@ export interface Tenants {
     tenants: TenantInfo[];
   }[];
   /** The reason why tenants are unknown, such as an app that counts in process. */
-  problem?: string;
+  problem?: string | undefined;
 }

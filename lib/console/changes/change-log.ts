@@ -59,13 +59,17 @@ function readEntry(text: string, names: ShownNames): LoggedChange | undefined {
       limit: typeof limit === 'string' ? limit : null,
       // The instance that wrote it may show identities while this one doesn't.
       key: plain === true ? names.key(key) : key,
-      ...(typeof by === 'string' && { by }),
-      ...(typeof reason === 'string' && { reason }),
-      ...(typeof after === 'string' && { after }),
+      by: asText(by),
+      reason: asText(reason),
+      after: asText(after),
     };
   } catch {
     return undefined;
   }
+}
+
+function asText(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined;
 }
 
 const MOST_READ = 1000;
@@ -86,29 +90,21 @@ export class ChangeLog {
     if (recorded.status === 'fulfilled') changes.push(...recorded.value.flatMap((change) => this.shown(change)));
     if (logged.status === 'fulfilled') changes.push(...logged.value.map((change) => ({ ...change, version: null })));
     const failed = [recorded, logged].find((each) => each.status === 'rejected');
-    const reason: unknown = failed?.reason;
     return {
       changes: changes
         .filter((change) => limit === undefined || change.limit === limit)
         .toSorted((one, other) => other.at - one.at || (other.version ?? 0) - (one.version ?? 0))
         .slice(0, MOST_SHOWN),
-      ...(reason !== undefined && { problem: reasonOf(reason) }),
+      problem: failed && reasonOf(failed.reason),
     };
   }
 
   /** One entry for each setting that a change has changed. */
   private shown({ version, at, by, reason, rollbackTo, overrides }: RecordedChange): ChangeInfo[] {
     return overrides.map((changed) => {
-      const { action, ...rest } = this.difference(changed);
-      return {
-        at,
-        action: rollbackTo === undefined ? action : 'rollback',
-        ...rest,
-        ...(by !== undefined && { by }),
-        ...(reason !== undefined && { reason }),
-        version,
-        ...(rollbackTo !== undefined && { rollbackTo }),
-      };
+      const difference = this.difference(changed);
+      const action = rollbackTo === undefined ? difference.action : 'rollback';
+      return { ...difference, at, action, by, reason, version, rollbackTo };
     });
   }
 
@@ -120,8 +116,8 @@ export class ChangeLog {
       action: kind,
       limit,
       key: key ?? null,
-      ...(before !== undefined && { before: textOf(before) }),
-      ...(after !== undefined && { after: textOf(after) }),
+      before: before && textOf(before),
+      after: after && textOf(after),
     };
   }
 }

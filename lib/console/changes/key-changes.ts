@@ -13,12 +13,18 @@ import type { Lookups } from '../views/lookups.js';
 import { type Cause, tried } from '../problem.js';
 import type { ConsoleLog, LoggedChange } from './change-log.js';
 
-/** The limit and the identity to change. */
 interface Target {
   readonly entry: CatalogEntry;
   readonly identity: string;
   /** The hash in the request, if it contained no identity. The user may know only this hash. */
   readonly id?: string;
+}
+
+/** A change of a counter. */
+export interface KeyChange {
+  /** Its duration or units as text, for the log. */
+  readonly after?: string;
+  readonly change: (limiter: Limiter, key: string, options: WithinOptions) => Promise<unknown>;
 }
 
 /** Changes the state of one key of a limit. Each change returns the limit's state for the key afterwards. */
@@ -36,15 +42,13 @@ export class KeyChanges {
 
   /** Reads the limit of a request, and its identity or the `id` from the top keys. */
   async target(fields: Fields): Promise<() => Target> {
-    const label = fields.text('limit', 'the name of a limit');
-    const entry = this.catalog.find(label);
+    const entry = this.catalog.read(fields);
     const id = fields.has('identity') ? undefined : fields.optional('id', (field) => fields.text(field, 'a hash'));
-    const known = id && entry && (await tried('id', () => this.identityOf(label, id)));
+    const known = id && entry && (await tried('id', () => this.identityOf(entry.label, id)));
     if (id !== undefined && entry !== undefined && known === undefined)
       fields.refuse('id', consoleMessages.unknownId());
     const identity = id === undefined ? fields.identity() : (known ?? '');
-    if (label !== '' && entry === undefined) fields.refuse('limit', consoleMessages.unknownLimit());
-    else if (entry?.rule.perRoute === true) fields.refuse('limit', consoleMessages.countsPerRoute());
+    if (entry?.rule.perRoute === true) fields.refuse('limit', consoleMessages.countsPerRoute());
     else if (entry !== undefined && keysOfShown(entry.rule, identity) === undefined) {
       fields.refuse('identity', consoleMessages.expectedPath([...entry.rule.ancestors.toReversed(), entry.rule]));
     }
@@ -60,31 +64,19 @@ export class KeyChanges {
   async act(
     target: Target,
     action: LoggedChange['action'],
-    after: string | undefined,
+    { after, change }: KeyChange,
     { by, reason }: Cause,
-    change: (limiter: Limiter, key: string, options: WithinOptions) => Promise<unknown>,
   ): Promise<KeyChanged> {
     const { entry, identity } = target;
     const { key, options } = keysOfShown(entry.rule, identity)!;
     const before = await this.stateOf(target);
     await tried('limit', () => change(this.service.ofRule(entry.rule), key, options));
-    const logged = {
-      at: Math.round(this.now()),
-      action,
-      limit: entry.label,
-      key: identity,
-      ...(by !== undefined && { by }),
-      reason,
-      ...(after !== undefined && { after }),
-    };
-    const warning = await this.log.write(logged).then(
-      () => undefined,
-      (error: unknown) => consoleMessages.notLogged(reasonOf(error)),
-    );
-    return this.changed(target, before, { warning });
+    const logged = { at: Math.round(this.now()), action, limit: entry.label, key: identity, by, reason, after };
+    const failure: unknown = await this.log.write(logged).catch((error: unknown) => error);
+    const warning = failure === undefined ? undefined : consoleMessages.notLogged(reasonOf(failure));
+    return { state: await this.stateOf(target), before, warning };
   }
 
-  /** Overrides the rate of a key. */
   async override(
     target: Target,
     patch: Record<string, unknown>,
@@ -98,7 +90,7 @@ export class KeyChanges {
     const before = await this.stateOf(target);
     const { name } = entry.rule;
     const version = await tried('patch', () => this.overrides.setRate('set', name, patch, options, 'setRate'));
-    return this.changed(target, before, { version });
+    return { state: await this.stateOf(target), before, version };
   }
 
   /** Returns true if the rate of exactly this key is overridden without an end, or if the key is a pattern. */
@@ -109,27 +101,13 @@ export class KeyChanges {
     return override?.key === key && override.expiresAt === undefined;
   }
 
-  /** Ends the override of a key. */
   async clearOverride(target: Target, cause: Cause): Promise<KeyChanged> {
     const { entry, identity } = target;
     const { key } = keysOfShown(entry.rule, identity)!;
     const before = await this.stateOf(target);
     const version = await tried('limit', () => this.overrides.clearRate(entry.rule.name, { ...cause, key }));
-    if (version === undefined) return this.changed(target, before, { warning: consoleMessages.nothingToClear() });
-    return this.changed(target, before, { version });
-  }
-
-  private async changed(
-    target: Target,
-    before: LimitState,
-    { version, warning }: { readonly version?: number | undefined; readonly warning?: string | undefined },
-  ): Promise<KeyChanged> {
-    return {
-      state: await this.stateOf(target),
-      before,
-      ...(version !== undefined && { version }),
-      ...(warning !== undefined && { warning }),
-    };
+    const warning = version === undefined ? consoleMessages.nothingToClear() : undefined;
+    return { state: await this.stateOf(target), before, version, warning };
   }
 
   private async stateOf({ entry, identity, id }: Target): Promise<LimitState> {

@@ -5,13 +5,12 @@ import type { LimiterService } from '../../nest/limiter.service.js';
 import { FORMS, readForm } from '../../app/overrides/lists/list-options.js';
 import type { ListedEntry } from '../../app/overrides/lists/list.js';
 import type { Overrides } from '../../app/overrides/overrides.js';
-import type { Changed, ListItems } from '../api.js';
+import type { Changed, ListItem, ListItems } from '../api.js';
 import type { Fields } from '../fields.js';
 import { entryId, type ShownNames } from '../shown-names.js';
 import { type Cause, problemOf, tried, unreadProblem } from '../problem.js';
 import type { Ends } from './rate-changes.js';
 
-/** The number of entries per page. */
 const PAGE = 200;
 /** The number of entries to read per call. */
 const READ = 1000;
@@ -33,19 +32,18 @@ export class ListChanges {
   /** A page of all entries. Its cursor is a number, which reveals no identity. */
   async page(cursor: number): Promise<ListItems> {
     const failure = await this.overrides.readIfPossible();
-    const problem = failure && unreadProblem(failure);
-    return { ...(await this.known(cursor)), ...(problem !== undefined && { problem }) };
-  }
-
-  private async known(cursor: number): Promise<ListItems> {
-    const entries: ListedEntry[] = [];
+    const entries: ListItem[] = [];
+    let next: string | undefined;
     let at = 0;
     for await (const entry of allEntries(this.service)) {
       if (at++ < cursor) continue;
-      if (entries.length === PAGE) return { entries: this.items(entries), next: String(cursor + PAGE) };
-      entries.push(entry);
+      if (entries.length === PAGE) {
+        next = String(cursor + PAGE);
+        break;
+      }
+      entries.push(this.names.item(entry));
     }
-    return { entries: this.items(entries) };
+    return { entries, next, problem: failure && unreadProblem(failure) };
   }
 
   /** Reads the entry of a request: an identity, a prefix of identities followed by a star, an address or a network. */
@@ -72,16 +70,15 @@ export class ListChanges {
   async put(list: ListName, { entry, limit }: Listing, ends: Ends, cause: Cause): Promise<Changed> {
     const options = { ...cause, ...ends, ...(limit !== undefined && { limit }) };
     const version = await tried('limit', () => this.overrides.lists.put(list, entry, options));
-    return { changed: true, ...(version !== undefined && { version }) };
+    return { changed: true, version };
   }
 
   async end({ entry, limit }: Listing, cause: Cause): Promise<Changed> {
     const options = { ...cause, ...(limit !== undefined && { limit }) };
     const version = await tried('limit', () => this.overrides.lists.end(entry, options));
-    return { changed: version !== undefined, ...(version !== undefined && { version }) };
+    return { changed: version !== undefined, version };
   }
 
-  /** Removes an entry by its id on a page. */
   async endById(id: string, cause: Cause): Promise<Changed> {
     const failure = await this.overrides.readIfPossible();
     if (failure !== undefined) throw problemOf(failure, 'id');
@@ -90,10 +87,6 @@ export class ListChanges {
       return this.end({ entry: listed.entry, limit: listed.limit }, cause);
     }
     return { changed: false };
-  }
-
-  private items(entries: readonly ListedEntry[]) {
-    return entries.map((entry) => this.names.item(entry));
   }
 }
 

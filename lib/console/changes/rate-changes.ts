@@ -2,10 +2,10 @@ import { algorithms, type AlgorithmOptions } from '../../engine/algorithms/index
 import { consoleMessages } from '../../engine/errors/messages/console.js';
 import type { LimiterService } from '../../nest/limiter.service.js';
 import type { LimitMode } from '../../engine/limits/limit-settings.js';
-import type { RatePatch } from '../../app/overrides/override.js';
+import type { Override, RatePatch } from '../../app/overrides/override.js';
 import type { Overrides } from '../../app/overrides/overrides.js';
 import type { CandidateInfo, Changed, LimitTotals, RateInfo, Rates } from '../api.js';
-import { type Fields } from '../fields.js';
+import type { Fields } from '../fields.js';
 import { type Cause, problemOf, tried, unreadProblem, wrongFields } from '../problem.js';
 import { rateText } from '../../nest/explain/format.js';
 import type { CatalogEntry, LimitCatalog } from '../limit-catalog.js';
@@ -25,11 +25,8 @@ export class RateChanges {
 
   /** Reads the limit of a request, whose rate must be changeable. */
   limit(fields: Fields): CatalogEntry | undefined {
-    const label = fields.text('limit', 'the name of a limit');
-    const entry = this.catalog.find(label);
-    if (label === '') return undefined;
-    if (entry === undefined) fields.refuse('limit', consoleMessages.unknownLimit());
-    else if (!this.catalog.isChangeable(entry)) fields.refuse('limit', consoleMessages.unchangeableLimit());
+    const entry = this.catalog.read(fields);
+    if (entry && !this.catalog.isChangeable(entry)) fields.refuse('limit', consoleMessages.unchangeableLimit());
     return entry;
   }
 
@@ -42,7 +39,7 @@ export class RateChanges {
     return {
       rates,
       version: changes === undefined ? null : (changes[0]?.version ?? 0),
-      ...(failure && { problem: unreadProblem(failure) }),
+      problem: failure && unreadProblem(failure),
     };
   }
 
@@ -74,7 +71,7 @@ export class RateChanges {
     const version = await tried('limit', () =>
       of === 'rate' ? this.overrides.clearRate(rule.name, options) : this.overrides.clearMode(rule.name, options),
     );
-    return { changed: version !== undefined, ...(version !== undefined && { version }) };
+    return { changed: version !== undefined, version };
   }
 
   /** Starts counting a second version in addition to the current limit. */
@@ -94,7 +91,6 @@ export class RateChanges {
     });
   }
 
-  /** Stops counting the second version. */
   clearCandidate(entry: CatalogEntry, cause: Cause): Promise<Changed> {
     return this.merged(entry, cause, ({ candidate, patch }) => {
       if (candidate === undefined) return 'unchanged';
@@ -138,7 +134,7 @@ export class RateChanges {
     const version = await change();
     if (version === undefined) return { changed: false };
     const after = await now();
-    return { changed: true, ...(before !== undefined && { before }), ...(after !== undefined && { after }), version };
+    return { changed: true, before, after, version };
   }
 
   private async textOf(kind: 'rate' | 'mode', name: string): Promise<string> {
@@ -155,9 +151,8 @@ export class RateChanges {
     if (failure !== undefined) throw problemOf(failure, 'limit');
     const { options, candidate, override } = await tried('limit', () => this.service.getRate(rule.name));
     const patch: RatePatch & Record<string, unknown> = override === undefined ? {} : { ...override.patch };
-    const left =
-      override?.expiresAt === undefined ? undefined : Math.max(1, Math.round(override.expiresAt - this.now()));
-    const ends: Ends = left === undefined ? {} : { expiresIn: left };
+    const endsAt = override?.expiresAt;
+    const ends = endsAt === undefined ? {} : { expiresIn: Math.max(1, Math.round(endsAt - this.now())) };
     return { algo: options.algo, candidate, patch, ends };
   }
 
@@ -167,33 +162,26 @@ export class RateChanges {
     if (known === undefined) return undefined;
     const { rate, mode } = known;
     const { configured } = rule;
-    const algorithm = algorithms.get(configured.options.algo)!;
+    const { algo } = configured.options;
+    const shown = (override: Override | undefined) => override && this.names.override(override);
+    const totals = Object.hasOwn(lastHour, label) ? lastHour[label] : undefined;
     return {
       limit: label,
-      algo: configured.options.algo,
-      patchable: Object.keys(algorithm.options),
-      configured: {
-        rate: rateText(configured.options),
-        options: configured.options,
-        mode: configured.mode,
-      },
+      algo,
+      patchable: Object.keys(algorithms.get(algo)!.options),
+      configured: { rate: rateText(configured.options), options: configured.options, mode: configured.mode },
       current: {
         rate: rateText(rate.options),
         options: rate.options,
         source: rate.source,
-        ...(rate.override && { override: this.names.override(rate.override) }),
+        override: shown(rate.override),
       },
-      mode: {
-        mode: mode.mode,
-        source: mode.source,
-        ...(mode.override && { override: this.names.override(mode.override) }),
-      },
-      candidate: rate.candidate === undefined ? null : candidateInfo(rate.candidate, ownTotals(lastHour, label)),
+      mode: { mode: mode.mode, source: mode.source, override: shown(mode.override) },
+      candidate: rate.candidate === undefined ? null : candidateInfo(rate.candidate, totals),
     };
   }
 }
 
-/** The current settings of a limit. */
 interface Current {
   readonly algo: string;
   readonly candidate: AlgorithmOptions | undefined;
@@ -204,10 +192,6 @@ interface Current {
 /** When a change expires, if it does. */
 export interface Ends {
   readonly expiresIn?: string | number;
-}
-
-function ownTotals(totals: Record<string, LimitTotals>, label: string): LimitTotals | undefined {
-  return Object.hasOwn(totals, label) ? totals[label] : undefined;
 }
 
 function candidateInfo(options: AlgorithmOptions, totals: LimitTotals | undefined): CandidateInfo {

@@ -3,7 +3,7 @@ import type { LimiterService } from '../../nest/limiter.service.js';
 import type { RecordedChange } from '../../app/overrides/override.js';
 import type { Overrides } from '../../app/overrides/overrides.js';
 import type { Changed, RollbackPreview } from '../api.js';
-import { type Cause, ConsoleProblem, problemOf, tried } from '../problem.js';
+import { type Cause, ConsoleProblem, tried } from '../problem.js';
 import type { ChangeLog } from './change-log.js';
 
 /** As many changes as are kept. */
@@ -23,7 +23,7 @@ export class Undoing {
 
   /** The changes of a rollback to a version, and the newest version that this preview includes. */
   async preview(version: number): Promise<RollbackPreview> {
-    const changes = await this.read();
+    const changes = await tried('version', () => this.service.changes({ last: MOST_READ }));
     const first = new Map<string, ChangedOverride>();
     const last = new Map<string, ChangedOverride>();
     // The newest change comes first.
@@ -62,14 +62,6 @@ export class Undoing {
   /** The override if it is in effect; `undefined` once it has expired. */
   private inForce<T extends Stored>(stored: T | undefined): T | undefined {
     return stored?.expiresAt !== undefined && stored.expiresAt <= this.now() ? undefined : stored;
-  }
-
-  private async read(): Promise<RecordedChange[]> {
-    try {
-      return await this.service.changes({ last: MOST_READ });
-    } catch (error) {
-      throw problemOf(error, 'version');
-    }
   }
 }
 

@@ -21,8 +21,8 @@ import { actorOf, type Cause, ConsoleProblem } from '../problem.js';
 import { CONSOLE_ROUTES, type ConsoleGuard, type ReadRoutes } from '../console-options.js';
 import { Fields } from '../fields.js';
 import { RateLimitConsole } from '../rate-limit-console.js';
-import { ActGuard, ChangeGuard, ConsoleRequestGuard, ReadOnlyGuard, Roles } from './guards.js';
-import { type ConsoleRequest, contextOf, Exchange, OPEN, type Route, type RouteRole } from './route.js';
+import { ActGuard, ChangeGuard, ConsoleRequestGuard, READ_ONLY, Roles } from './guards.js';
+import { clientOf, type ConsoleRequest, contextOf, Exchange, OPEN, type Route, type RouteRole } from './route.js';
 import { ROUTES } from './routes.js';
 
 /** Marks controllers for `@nestjs/swagger` that are not part of the app's API. */
@@ -57,6 +57,7 @@ abstract class RoutesController {
     const answer = await route.read({
       console: this.console,
       exchange,
+      client: clientOf(request, this.console.ipv6Prefix),
       fields,
       folder: this.routes.path.split('/').at(-1)!,
       cause: () => this.causeOf(request, reason),
@@ -86,7 +87,7 @@ function fieldsOf({ method, fields }: Route, { body, query }: ConsoleRequest, is
 }
 
 /** The controllers of a console: made for each one, since Nest reads path and guards from the class. */
-export function consoleControllers({ path, guards, act, write = [ReadOnlyGuard] }: ReadRoutes): Type[] {
+export function consoleControllers({ path, guards, act, write = [READ_ONLY] }: ReadRoutes): Type[] {
   // Without roles, Nest itself calls the guards of changes.
   const [mayAct, mayChange] = act === undefined ? [write, write] : [[ActGuard], [ChangeGuard]];
   return [

@@ -1,4 +1,4 @@
-import { type CanActivate, type ExecutionContext, Inject, Injectable, Scope } from '@nestjs/common';
+import { type CanActivate, type ExecutionContext, Inject, Injectable, Scope, type Type } from '@nestjs/common';
 import { ContextIdFactory, ModuleRef } from '@nestjs/core';
 import { isObservable, lastValueFrom } from 'rxjs';
 import { consoleMessages } from '../../engine/errors/messages/console.js';
@@ -13,7 +13,7 @@ import { DeniedAddresses } from '../../nest/request/denied-addresses.js';
 import { headerOf } from '../../app/transports/request-reader.js';
 import { CONSOLE_HEADER } from '../api.js';
 import { CONSOLE_LIMIT, tooMany } from '../limit-catalog.js';
-import { clientOf, type ConsoleRequest, keepContext, OPEN } from './route.js';
+import { clientOf, type ConsoleRequest, keepContext, OPEN, type RouteRole } from './route.js';
 
 /** Checks each request before the app's own guards: rejects clients that send too many requests, and pages of other sites. */
 @Injectable()
@@ -67,15 +67,14 @@ function assertPage({ headers }: ConsoleRequest): void {
 }
 
 /** The guard of changes if there are no `write` guards. */
-@Injectable()
-export class ReadOnlyGuard implements CanActivate {
-  canActivate(): boolean {
+export const READ_ONLY: CanActivate = {
+  canActivate() {
     throw new ConsoleProblem(403, consoleMessages.readOnly());
-  }
-}
+  },
+};
 
 /** A role beyond viewing: act on single keys temporarily, or change everything. */
-export type Role = 'act' | 'change';
+type Role = Exclude<RouteRole, 'view'>;
 
 /** Determines the role of a user, in a console with the option `act`. */
 @Injectable()
@@ -126,24 +125,19 @@ export class Roles {
   }
 }
 
-/** Admits users who may act on keys: the guards of `act` or those of `write` pass. */
-@Injectable()
-export class ActGuard implements CanActivate {
-  constructor(private readonly roles: Roles) {}
+/** A guard that admits users who have the role or the larger one. */
+function guardOf(role: Role): Type<CanActivate> {
+  @Injectable()
+  class RoleGuard implements CanActivate {
+    constructor(private readonly roles: Roles) {}
 
-  async canActivate(context: ExecutionContext): Promise<boolean> {
-    await this.roles.check('act', context);
-    return true;
+    async canActivate(context: ExecutionContext): Promise<boolean> {
+      await this.roles.check(role, context);
+      return true;
+    }
   }
+  return RoleGuard;
 }
 
-/** Admits users who may change everything: the guards of `write` pass. */
-@Injectable()
-export class ChangeGuard implements CanActivate {
-  constructor(private readonly roles: Roles) {}
-
-  async canActivate(context: ExecutionContext): Promise<boolean> {
-    await this.roles.check('change', context);
-    return true;
-  }
-}
+export const ActGuard = guardOf('act');
+export const ChangeGuard = guardOf('change');

@@ -10,7 +10,6 @@ const LAG_MS = 300;
 /** A viewer that reads nothing for this many seconds is removed. */
 const MOST_SKIPPED = 10;
 
-/** An open page. */
 interface Viewer {
   readonly response: ServerResponse;
   /** The address of its client. */
@@ -78,7 +77,6 @@ export class LiveFeed {
     else void this.publishTo([viewer]);
   }
 
-  /** Ends all responses. */
   close(): void {
     this.isClosed = true;
     clearTimeout(this.timer);

@@ -51,20 +51,11 @@ function pageOf(base: string, nonce: string): string {
 `;
 }
 
-/** A file of the page. */
-interface ServedAsset {
-  readonly type: string;
-  readonly brotli: Buffer;
-  /** The uncompressed file, for clients that don't accept Brotli. */
-  readonly plain: () => Buffer;
-}
-
-const ASSETS: ReadonlyMap<string, ServedAsset> = new Map([
+const ASSETS = new Map([
   [SCRIPT_NAME, assetOf(PAGE_SCRIPT, 'text/javascript; charset=utf-8')],
   [STYLE_NAME, assetOf(PAGE_STYLE, 'text/css; charset=utf-8')],
 ]);
 
-/** Serves the page. */
 export function servePage({ exchange, folder }: Call): Answer {
   const nonce = randomBytes(16).toString('base64');
   // Links are relative to the folder of the page.
@@ -76,7 +67,6 @@ export function servePage({ exchange, folder }: Call): Answer {
     });
 }
 
-/** Serves a file of the page. */
 export function serveAsset({ exchange }: Call): Answer {
   const { params, headers } = exchange.request;
   // An unknown file belongs to an older version.
@@ -93,7 +83,8 @@ export function serveAsset({ exchange }: Call): Answer {
     });
 }
 
-function assetOf({ brotli: text }: PageAsset, type: string): ServedAsset {
+/** A file of the page: compressed, and as it is for clients that don't accept Brotli. */
+function assetOf({ brotli: text }: PageAsset, type: string) {
   const brotli = Buffer.from(text, 'base64');
   let plain: Buffer | undefined;
   return { type, brotli, plain: () => (plain ??= brotliDecompressSync(brotli)) };

@@ -7,7 +7,6 @@ import { consoleMessages } from '../../engine/errors/messages/console.js';
 import { type Cause, ConsoleProblem } from '../problem.js';
 import type { Ends } from '../changes/rate-changes.js';
 import type { Fields } from '../fields.js';
-import type { CatalogEntry } from '../limit-catalog.js';
 import type { RateLimitConsole } from '../rate-limit-console.js';
 
 /** The part of a request that is used, in any framework. */
@@ -108,6 +107,8 @@ export const OPEN = Symbol('OPEN');
 export interface Call {
   readonly console: RateLimitConsole;
   readonly exchange: Exchange;
+  /** The client, for the console's own limit. */
+  readonly client: string;
   readonly fields: Fields;
   /** The last part of the console's path. */
   readonly folder: string;
@@ -120,50 +121,26 @@ export interface Call {
 /** Runs a route whose fields are valid. Resolves to the JSON to send, or to `undefined` if it has already responded. */
 export type Answer = () => unknown;
 
-/** A route of the console. */
 export interface Route {
   readonly method: 'GET' | 'POST';
   readonly path: string;
   readonly role: RouteRole;
   /** The fields of the query or the body; without them, all fields are ignored. Changes also require a `reason`. */
-  readonly fields?: readonly string[];
+  readonly fields: readonly string[] | undefined;
   /** True if pages of other sites may link to it. */
   readonly isOpen?: true;
-  /** Reads the fields. */
   readonly read: (call: Call) => Answer | Promise<Answer>;
 }
 
-/** A route of the view role that only reads. */
-export const view = (path: string, fields: readonly string[] | undefined, read: Route['read']): Route => ({
-  method: 'GET',
-  path,
-  role: 'view',
-  ...(fields && { fields }),
-  read,
-});
-export const post =
-  (role: RouteRole) =>
-  (path: string, fields: readonly string[], read: Route['read']): Route => ({
-    method: 'POST',
-    path,
-    role,
-    fields,
-    read,
-  });
+/** Returns a function that makes routes of a method and a role. */
+export function routesOf(method: Route['method'], role: RouteRole) {
+  return (path: string, fields: Route['fields'], read: Route['read']): Route => ({ method, path, role, fields, read });
+}
 
 /** The label of a displayed limit. A console outside the app displays more limits than it can check. */
 export function shownLimit({ console, fields }: Call): string {
   const label = fields.text('limit', 'the name of a limit');
   if (label !== '' && !console.catalog.has(label)) fields.refuse('limit', consoleMessages.unknownLimit());
-  return label;
-}
-
-/** The label of a limit that is declared in this process. */
-export function declaredLimit({ console, fields }: Call): string {
-  const label = fields.text('limit', 'the name of a limit');
-  if (label !== '' && console.catalog.find(label) === undefined) {
-    fields.refuse('limit', consoleMessages.unknownLimit());
-  }
   return label;
 }
 
@@ -179,16 +156,4 @@ export function cursorOf(fields: Fields): number {
 export function endsOf(fields: Fields): Ends {
   const expiresIn = fields.optional('expiresIn', (field) => fields.duration(field));
   return expiresIn === undefined ? {} : { expiresIn };
-}
-
-/** Responds with details of a limit that is declared in this process. */
-export function ofDeclared(call: Call, answer: (entry: CatalogEntry) => unknown): Answer {
-  const label = declaredLimit(call);
-  return () => answer(call.console.catalog.find(label)!);
-}
-
-/** Changes a limit. */
-export function ofLimit(call: Call, change: (limit: CatalogEntry, cause: Cause) => unknown): Answer {
-  const limit = call.console.rates.limit(call.fields);
-  return async () => change(limit!, await call.cause());
 }

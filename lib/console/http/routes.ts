@@ -1,28 +1,32 @@
 import { hashedHeader } from '../../app/key-resolvers/header.js';
 import { LISTS } from '../../app/config/list-entry.js';
-import { consoleMessages } from '../../engine/errors/messages/console.js';
 import { LIMIT_MODES } from '../../engine/limits/limit-settings.js';
 import { plural } from '../../engine/util/figures.js';
-import type { DeviationKind, Range } from '../api.js';
+import type { Changed, DeviationKind, Range } from '../api.js';
+import type { LoggedChange } from '../changes/change-log.js';
+import type { KeyChange } from '../changes/key-changes.js';
+import type { RateChanges } from '../changes/rate-changes.js';
+import type { Fields } from '../fields.js';
+import type { CatalogEntry } from '../limit-catalog.js';
+import type { Cause } from '../problem.js';
+import type { RateLimitConsole } from '../rate-limit-console.js';
 import { RANGES } from '../views/overviews.js';
 import {
   type Answer,
   type Call,
-  clientOf,
   cursorOf,
-  declaredLimit,
   endsOf,
-  ofDeclared,
-  ofLimit,
-  post,
   type Route,
+  routesOf,
   SECURITY_HEADERS,
   shownLimit,
-  view,
 } from './route.js';
 import { serveAsset, servePage } from './page.js';
 
-const [ask, act, change] = [post('view'), post('act'), post('change')];
+const view = routesOf('GET', 'view');
+const ask = routesOf('POST', 'view');
+const act = routesOf('POST', 'act');
+const change = routesOf('POST', 'change');
 const RANGE_NAMES = Object.keys(RANGES) as Range[];
 const KINDS: readonly DeviationKind[] = ['overrides', 'blocks', 'lists', 'leases'];
 /** Maximum length of a text to search for: as long as an identity. */
@@ -33,20 +37,8 @@ const KEY = ['limit', 'identity', 'id'];
 export const ROUTES: readonly Route[] = [
   { ...view('', undefined, servePage), isOpen: true },
   { ...view('assets/:file', undefined, serveAsset), isOpen: true },
-  view(
-    'api/session',
-    undefined,
-    ({ console }) =>
-      () =>
-        console.session,
-  ),
-  view(
-    'api/incidents',
-    undefined,
-    ({ console }) =>
-      () =>
-        console.incidents.now(),
-  ),
+  always('api/session', (console) => console.session),
+  always('api/incidents', (console) => console.incidents.now()),
   view('api/overview', ['range'], ({ console, fields }) => {
     const range = fields.optional('range', (field) => fields.oneOf(field, RANGE_NAMES)) ?? '5m';
     return () => console.overviews.overview(range);
@@ -56,10 +48,10 @@ export const ROUTES: readonly Route[] = [
     const limit = shownLimit(call);
     return () => call.console.top.of(limit);
   }),
-  ask('api/lookup', ['identity'], ({ console, fields, exchange }) => {
+  ask('api/lookup', ['identity'], ({ console, fields, client }) => {
     const identity = fields.identity();
     return async () => {
-      await console.lookupBudget.take(clientOf(exchange.request, console.ipv6Prefix));
+      await console.lookupBudget.take(client);
       return console.lookups.all(identity);
     };
   }),
@@ -68,20 +60,16 @@ export const ROUTES: readonly Route[] = [
     const cursor = cursorOf(fields);
     return () => console.lists.page(cursor);
   }),
-  view('api/rates', ['limit'], (call) => {
-    const { console, fields } = call;
-    const limit = fields.has('limit') ? declaredLimit(call) : undefined;
-    return async () => console.rates.all(await console.overviews.lastHour(), limit);
+  view('api/rates', ['limit'], ({ console, fields }) => {
+    const limit = fields.has('limit') ? console.catalog.read(fields) : undefined;
+    return async () => console.rates.all(await console.overviews.lastHour(), limit?.label);
   }),
-  view('api/demand', ['limit'], (call) => ofDeclared(call, (entry) => call.console.demands.of(entry))),
-  view('api/tenants', ['limit'], (call) => ofDeclared(call, (entry) => call.console.parts.tenants(entry))),
-  view('api/tree', ['limit'], (call) =>
-    ofDeclared(call, async (entry) => {
-      const { console, exchange } = call;
-      await console.deviationBudget.take(clientOf(exchange.request, console.ipv6Prefix));
-      return console.parts.tree(entry);
-    }),
-  ),
+  ofDeclared('api/demand', (entry, { console }) => console.demands.of(entry)),
+  ofDeclared('api/tenants', (entry, { console }) => console.parts.tenants(entry)),
+  ofDeclared('api/tree', async (entry, { console, client }) => {
+    await console.deviationBudget.take(client);
+    return console.parts.tree(entry);
+  }),
   view('api/changes', ['limit'], (call) => {
     const limit = call.fields.has('limit') ? shownLimit(call) : undefined;
     return () => call.console.changes.read(limit);
@@ -92,24 +80,19 @@ export const ROUTES: readonly Route[] = [
   }),
 
   // Responds only to users who have the role.
-  { method: 'GET', path: 'api/act', role: 'act', read: serveNothing },
-  act('api/keys/block', [...KEY, 'duration'], async (call) => {
-    const { console, fields } = call;
-    const target = await console.keys.target(fields);
+  routesOf('GET', 'act')('api/act', undefined, serveNothing),
+  ofKey('block', ['duration'], (fields) => {
     const duration = fields.duration('duration');
     const after = typeof duration === 'number' ? `${duration} ms` : duration;
-    return async () =>
-      console.keys.act(target(), 'block', after, await call.cause(), (limiter, key, options) =>
-        limiter.block(key, duration, options),
-      );
+    return { after, change: (limiter, key, options) => limiter.block(key, duration, options) };
   }),
-  act('api/keys/unblock', KEY, (call) => ofKey(call, 'unblock')),
-  act('api/keys/reset', KEY, (call) => ofKey(call, 'reset')),
-  act('api/keys/refund', [...KEY, 'units'], (call) => charge(call, 'refund')),
-  act('api/keys/penalize', [...KEY, 'units'], (call) => charge(call, 'penalize')),
+  ofKey('unblock', [], () => ({ change: (limiter, key, options) => limiter.unblock(key, options) })),
+  ofKey('reset', [], () => ({ change: (limiter, key, options) => limiter.reset(key, options) })),
+  ofKey('refund', ['units'], (fields) => charged('refund', fields)),
+  ofKey('penalize', ['units'], (fields) => charged('penalize', fields)),
   act('api/keys/override', [...KEY, 'patch', 'expiresIn'], async (call) => {
-    const { fields, console } = call;
-    const { keys, rates } = console;
+    const { fields } = call;
+    const { keys, rates } = call.console;
     rates.limit(fields);
     const target = await keys.target(fields);
     const patch = fields.patch();
@@ -120,8 +103,8 @@ export const ROUTES: readonly Route[] = [
     };
   }),
   act('api/keys/clear-override', KEY, async (call) => {
-    const { fields, console } = call;
-    const { keys, rates } = console;
+    const { fields } = call;
+    const { keys, rates } = call.console;
     rates.limit(fields);
     const target = await keys.target(fields);
     return async () => {
@@ -130,8 +113,8 @@ export const ROUTES: readonly Route[] = [
     };
   }),
   act('api/lists', ['list', 'identity', 'ip', 'limit', 'expiresIn'], (call) => {
-    const { fields, console } = call;
-    const { lists } = console;
+    const { fields } = call;
+    const { lists } = call.console;
     const list = fields.oneOf('list', LISTS);
     const listing = lists.listing(fields);
     const ends = endsOf(fields);
@@ -141,8 +124,8 @@ export const ROUTES: readonly Route[] = [
     };
   }),
   act('api/lists/remove', ['id', 'identity', 'ip', 'limit'], (call) => {
-    const { fields, console } = call;
-    const { lists } = console;
+    const { fields } = call;
+    const { lists } = call.console;
     const id = fields.optional('id', (field) => fields.text(field, "the 'id' of an entry"));
     const listing = lists.listing(fields);
     return async () => {
@@ -151,7 +134,7 @@ export const ROUTES: readonly Route[] = [
     };
   }),
 
-  { method: 'GET', path: 'api/write', role: 'change', read: serveNothing },
+  routesOf('GET', 'change')('api/write', undefined, serveNothing),
   change('api/rates/set', ['limit', 'patch', 'expiresIn'], (call) => {
     const { console, fields } = call;
     const limit = console.rates.limit(fields);
@@ -159,9 +142,7 @@ export const ROUTES: readonly Route[] = [
     const ends = endsOf(fields);
     return async () => console.rates.set(limit!, patch, ends, await call.cause());
   }),
-  change('api/rates/clear', ['limit'], (call) =>
-    ofLimit(call, (limit, cause) => call.console.rates.clear(limit, cause)),
-  ),
+  ofLimit('api/rates/clear', (rates, limit, cause) => rates.clear(limit, cause)),
   change('api/deviations/clear', ['limit', 'of', 'id'], (call) => {
     const { console, fields } = call;
     const limit = console.rates.limit(fields);
@@ -176,21 +157,15 @@ export const ROUTES: readonly Route[] = [
     const ends = endsOf(fields);
     return async () => console.rates.setMode(limit!, mode, ends, await call.cause());
   }),
-  change('api/modes/clear', ['limit'], (call) =>
-    ofLimit(call, (limit, cause) => call.console.rates.clearMode(limit, cause)),
-  ),
+  ofLimit('api/modes/clear', (rates, limit, cause) => rates.clearMode(limit, cause)),
   change('api/candidates/set', ['limit', 'patch'], (call) => {
     const { console, fields } = call;
     const limit = console.rates.limit(fields);
     const patch = fields.patch();
     return async () => console.rates.setCandidate(limit!, patch, await call.cause());
   }),
-  change('api/candidates/enforce', ['limit'], (call) =>
-    ofLimit(call, (limit, cause) => call.console.rates.enforceCandidate(limit, cause)),
-  ),
-  change('api/candidates/clear', ['limit'], (call) =>
-    ofLimit(call, (limit, cause) => call.console.rates.clearCandidate(limit, cause)),
-  ),
+  ofLimit('api/candidates/enforce', (rates, limit, cause) => rates.enforceCandidate(limit, cause)),
+  ofLimit('api/candidates/clear', (rates, limit, cause) => rates.clearCandidate(limit, cause)),
   change('api/rollback', ['version', 'newest'], (call) => {
     const { console, fields } = call;
     const version = fields.whole('version', 0);
@@ -204,54 +179,72 @@ export const ROUTES: readonly Route[] = [
   }),
 ];
 
+/** A route that takes no fields. */
+function always(path: string, answer: (console: RateLimitConsole) => unknown): Route {
+  return view(path, undefined, (call) => () => answer(call.console));
+}
+
+/** A route that shows details of a limit that is declared in this process. */
+function ofDeclared(path: string, answer: (entry: CatalogEntry, call: Call) => unknown): Route {
+  return view(path, ['limit'], (call) => {
+    const entry = call.console.catalog.read(call.fields);
+    return () => answer(entry!, call);
+  });
+}
+
+/** A route that changes a limit without further fields. */
+function ofLimit(
+  path: string,
+  apply: (rates: RateChanges, limit: CatalogEntry, cause: Cause) => Promise<Changed>,
+): Route {
+  return change(path, ['limit'], (call) => {
+    const { rates } = call.console;
+    const limit = rates.limit(call.fields);
+    return async () => apply(rates, limit!, await call.cause());
+  });
+}
+
 function serveNothing({ exchange }: Call): Answer {
   return () => exchange.send(204, undefined, {});
 }
 
 function serveLive(call: Call): Answer {
-  const { console, fields, exchange } = call;
+  const { console, fields, exchange, client } = call;
   const isTop = fields.optional('top', (field) => fields.oneOf(field, ['0', '1'])) === '1';
   const limit = isTop || fields.has('limit') ? shownLimit(call) : undefined;
   return () => {
-    const from = clientOf(exchange.request, console.ipv6Prefix);
-    console.live.makeRoom(from);
-    console.live.add(exchange.raw(), SECURITY_HEADERS, isTop ? limit : undefined, from);
+    console.live.makeRoom(client);
+    console.live.add(exchange.raw(), SECURITY_HEADERS, isTop ? limit : undefined, client);
   };
 }
 
-function readDeviations({ console, fields, exchange }: Call): Answer {
+function readDeviations({ console, fields, client }: Call): Answer {
   const kind = fields.oneOf('kind', KINDS);
   const expected = `a text of at most ${LONGEST_FIND} characters`;
   const find = fields.optional('find', (field) => fields.text(field, expected, ({ length }) => length <= LONGEST_FIND));
-  const limit = fields.optional('limit', (field) => fields.text(field, 'the name of a limit'));
-  if (limit !== undefined && limit !== '' && console.catalog.find(limit) === undefined) {
-    fields.refuse('limit', consoleMessages.unknownLimit());
-  }
+  const limit = fields.optional('limit', () => console.catalog.read(fields))?.label;
   const cursor = cursorOf(fields);
   return async () => {
-    if (kind === 'blocks' || kind === 'leases') {
-      await console.deviationBudget.take(clientOf(exchange.request, console.ipv6Prefix));
-    }
+    if (kind === 'blocks' || kind === 'leases') await console.deviationBudget.take(client);
     return console.deviations.page({ kind, find: hashedHeader(find?.trim() ?? ''), limit, cursor });
   };
 }
 
-async function ofKey(call: Call, action: 'unblock' | 'reset'): Promise<Answer> {
-  const { console, fields } = call;
-  const target = await console.keys.target(fields);
-  return async () =>
-    console.keys.act(target(), action, undefined, await call.cause(), (limiter, key, options) =>
-      limiter[action](key, options),
-    );
+/** A route that changes a counter, as its further fields say. */
+function ofKey(action: LoggedChange['action'], more: readonly string[], read: (fields: Fields) => KeyChange): Route {
+  return act(`api/keys/${action}`, [...KEY, ...more], async (call) => {
+    const { keys } = call.console;
+    const target = await keys.target(call.fields);
+    const change = read(call.fields);
+    return async () => keys.act(target(), action, change, await call.cause());
+  });
 }
 
-async function charge(call: Call, action: 'refund' | 'penalize'): Promise<Answer> {
-  const { console, fields } = call;
-  const target = await console.keys.target(fields);
+function charged(action: 'refund' | 'penalize', fields: Fields): KeyChange {
   const units = fields.whole('units', 1);
-  return async () =>
-    console.keys.act(target(), action, plural(units, 'unit'), await call.cause(), (limiter, key, options) =>
-      // The user relies on a change that is reported as done.
-      limiter[action](key, units, { ...options, strict: true }),
-    );
+  return {
+    after: plural(units, 'unit'),
+    // The user relies on a change that is reported as done.
+    change: (limiter, key, options) => limiter[action](key, units, { ...options, strict: true }),
+  };
 }

@@ -17,24 +17,14 @@ import { LookupView } from './views/lookup.js';
 import { OverviewView } from './views/overview.js';
 import { RatesView } from './views/rates.js';
 
-const TITLES = {
-  overview: 'Overview',
-  limit: 'Limit',
-  lookup: 'Look-up',
-  deviations: 'Deviations',
-  rates: 'Rates and modes',
-  lists: 'Lists',
-  changes: 'Changes',
-} as const;
-
 const VIEWS = {
-  overview: OverviewView,
-  limit: LimitView,
-  lookup: LookupView,
-  deviations: DeviationsView,
-  rates: RatesView,
-  lists: ListsView,
-  changes: ChangesView,
+  overview: { title: 'Overview', View: OverviewView },
+  limit: { title: 'Limit', View: LimitView },
+  lookup: { title: 'Look-up', View: LookupView },
+  deviations: { title: 'Deviations', View: DeviationsView },
+  rates: { title: 'Rates and modes', View: RatesView },
+  lists: { title: 'Lists', View: ListsView },
+  changes: { title: 'Changes', View: ChangesView },
 } as const;
 
 function App(): JSX.Element {
@@ -42,6 +32,7 @@ function App(): JSX.Element {
   const { session: about, error } = useStore(session);
   const { epoch, state } = useStore(connection);
   const zoned = useStore(zone);
+  const { title, View } = VIEWS[now.view];
   const first = useRef(true);
   const watched = now.view === 'limit' && about?.limits.some(({ name }) => name === now.limit) ? now.limit : undefined;
 
@@ -52,7 +43,7 @@ function App(): JSX.Element {
     if (state === 'live' && !about) void loadSession();
   }, [state]);
   useEffect(() => {
-    document.title = `${now.limit ?? TITLES[now.view]} – rate limits`;
+    document.title = `${now.limit ?? title} – rate limits`;
     // Moves the focus to the heading of a new view, for keyboards and screen readers.
     if (!first.current) {
       window.scrollTo(0, 0);
@@ -61,14 +52,13 @@ function App(): JSX.Element {
     first.current = false;
   }, [now.view, now.limit]);
 
-  const View = VIEWS[now.view];
   return (
     <Frame route={now}>
       {about ? (
         <View key={`${now.view} ${now.limit ?? ''} ${zoned}`} session={about} limit={now.limit} />
       ) : (
         <>
-          <ViewHead title={TITLES[now.view]} />
+          <ViewHead title={title} />
           <Waiting error={error} what="console" onRetry={() => void loadSession()} />
         </>
       )}

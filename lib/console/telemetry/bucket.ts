@@ -92,7 +92,6 @@ export function emptyBucket(): Bucket {
   return { limits: new Map(), checks: noCheckCounts(), latencies: new Map(), hides: false };
 }
 
-/** Adds the counts of one bucket to another. */
 export function addBucket(to: Bucket, { limits, checks, latencies, hides }: Bucket): void {
   to.hides ||= hides;
   for (const [label, counts] of limits) {
@@ -167,7 +166,7 @@ function shortened({ limits }: Bucket, rows: readonly string[], length: number):
 /** Maximum number of characters of the row of `(others)`. */
 const OTHERS_LENGTH = 150;
 
-function decisionsOf({ allowed, refused, shadowRefused, candidateAsked }: LimitCounts): number {
+export function decisionsOf({ allowed, refused, shadowRefused, candidateAsked }: LimitCounts): number {
   return allowed + refused + shadowRefused + candidateAsked;
 }
 

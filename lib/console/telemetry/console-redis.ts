@@ -1,4 +1,3 @@
-import { isCluster } from '../../storage/redis/client.js';
 import type { Connection } from '../../storage/redis/connection.js';
 import { asStoreError, notConnected, serverOf } from '../../storage/redis/errors.js';
 import { withDeadline } from '../../storage/redis/deadline.js';
@@ -67,7 +66,6 @@ export class ConsoleClock {
   }
 }
 
-/** A command with its arguments. */
 export type Command = readonly [name: string, ...args: (string | number)[]];
 
 /** The console's access to the app's own connection. */
@@ -82,10 +80,6 @@ export class ConsoleRedis {
     private readonly timeoutMs: number,
   ) {
     this.keys = consoleKeys(prefix);
-  }
-
-  get isCluster(): boolean {
-    return isCluster(this.client);
   }
 
   /** Sends commands in one pipeline and returns their replies. Rejects with `RateLimitStoreError` within the deadline. */

@@ -91,7 +91,6 @@ export interface SampledWindow {
   readonly demand: KeyDemand;
 }
 
-/** A window to store. */
 export interface UnsentWindow extends SampledWindow {
   readonly label: string;
   readonly intervalMs: number;
@@ -100,7 +99,6 @@ export interface UnsentWindow extends SampledWindow {
   readonly gone: readonly number[];
 }
 
-/** The windows of a limit. */
 interface Sampled {
   readonly intervalMs: number;
   readonly done: SampledWindow[];
@@ -165,12 +163,17 @@ export class DemandSampler {
   }
 }
 
+/** The rate of a limit and its interval in milliseconds; `undefined` for a limit without them. */
+export function rateOf(options: object): { readonly rate: number; readonly ms: number } | undefined {
+  const { rate, interval } = options as { readonly rate?: unknown; readonly interval?: unknown };
+  const ms = milliseconds(interval);
+  return typeof rate === 'number' && ms !== undefined ? { rate, ms } : undefined;
+}
+
 /** The interval of a rate in whole seconds; `undefined` for limits without one, or with a longer one than is kept. */
 export function intervalOf(options: object): number | undefined {
-  const { rate, interval } = options as { readonly rate?: unknown; readonly interval?: unknown };
-  const ms = interval === undefined ? undefined : milliseconds(interval);
-  if (typeof rate !== 'number' || ms === undefined || ms > DEMAND_MS) return undefined;
-  return Math.max(1, Math.ceil(ms / 1000)) * 1000;
+  const { ms = Infinity } = rateOf(options) ?? {};
+  return ms > DEMAND_MS ? undefined : Math.max(1, Math.ceil(ms / 1000)) * 1000;
 }
 
 /** Returns true if all instances count a window: some in each hour, different ones for each limit. */

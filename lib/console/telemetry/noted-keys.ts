@@ -1,3 +1,4 @@
+import { pairsOf } from '../../storage/redis/errors.js';
 import type { Command, ConsoleRedis } from './console-redis.js';
 
 /** The reason why a key is recorded: its limit or a call has blocked it, or it holds units. */
@@ -12,7 +13,6 @@ export interface Note {
   readonly until: number;
 }
 
-/** The recorded keys. */
 export interface Noted {
   /** The longest lasting first. */
   readonly notes: readonly Note[];
@@ -64,7 +64,6 @@ export class NotedKeys {
     this.note({ kind: 'hold', label, identity, until: Math.round(now + 2 * forMs) }, this.holds);
   }
 
-  /** The records of this instance. */
   own(list: 'blocks' | 'holds'): Noted {
     const now = this.now();
     const notes = [...this[list].values()].filter(({ until }) => until > now);
@@ -93,7 +92,6 @@ export class NotedKeys {
     this.unsent = new Map([...before, ...this.unsent].slice(0, 2 * MOST_NOTED));
   }
 
-  /** Commands that store records. */
   storing({ keys }: ConsoleRedis, notes: readonly Note[], isFirst: boolean): Command[] {
     const now = Math.round(this.now());
     const commands: Command[] = [];
@@ -128,20 +126,19 @@ export class NotedKeys {
     }
     const name = nameOf(kind, label, identity);
     if (until === 0) list.delete(name);
+    else if (list.has(name) || this.hasRoom(list)) list.set(name, note);
     else {
-      if (list.size >= MOST_NOTED && !list.has(name)) this.makeRoom(list);
-      if (list.size >= MOST_NOTED && !list.has(name)) {
-        this.missed++;
-        return;
-      }
-      list.set(name, note);
+      this.missed++;
+      return;
     }
     if (this.unsent.size < 2 * MOST_NOTED || this.unsent.has(name)) this.unsent.set(name, note);
   }
 
-  private makeRoom(list: Map<string, Note>): void {
+  /** Returns true if there is room for another record, for which it deletes those that are over. */
+  private hasRoom(list: Map<string, Note>): boolean {
     const now = this.now();
-    for (const [name, { until }] of list) if (until <= now) list.delete(name);
+    if (list.size >= MOST_NOTED) for (const [name, { until }] of list) if (until <= now) list.delete(name);
+    return list.size < MOST_NOTED;
   }
 }
 
@@ -153,16 +150,15 @@ export async function readNoted(redis: ConsoleRedis, list: 'blocks' | 'holds', n
     ['get', keys.noted],
     ['get', keys.unnoted],
   ]);
-  const read = (members ?? []) as string[];
-  const notes = read.flatMap((member, at) => (at % 2 === 0 ? (readMember(member, Number(read[at + 1])) ?? []) : []));
+  const read = pairsOf(members ?? []);
+  const notes = read.flatMap(([member, until]) => readMember(member, Number(until)) ?? []);
   return {
     notes,
     since: typeof since === 'string' ? Number(since) : null,
-    isCut: unnoted !== null || read.length >= 2 * MOST_NOTED,
+    isCut: unnoted !== null || read.length >= MOST_NOTED,
   };
 }
 
-/** Commands that remove records. */
 export function forgetting({ keys }: ConsoleRedis, list: 'blocks' | 'holds', notes: readonly Note[]): Command[] {
   return notes.length === 0 ? [] : [['zrem', keys[list], ...notes.map(memberOf)]];
 }

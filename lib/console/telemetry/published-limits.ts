@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { RateLimitSettings } from '../../app/config/settings.js';
 import type { LimitRegistry, NamedLimit } from '../../app/rules/limit-registry.js';
+import { pairsOf } from '../../storage/redis/errors.js';
 import type { LimitInfo } from '../api.js';
 import type { LimitCatalog } from '../limit-catalog.js';
 import type { Command, ConsoleRedis } from './console-redis.js';
@@ -16,12 +17,11 @@ export interface PublishedLimitInfo {
 
 /** The limits of an app as published by one of its instances. */
 export interface PublishedApp {
-  /** The version of the package. */
   readonly version: string;
   readonly ipv6Prefix: number;
   readonly identities: 'hashed' | 'plain';
   /** The name of the instance's region, if there are several. */
-  readonly region?: string;
+  readonly region?: string | undefined;
   readonly limits: readonly PublishedLimitInfo[];
 }
 
@@ -45,7 +45,6 @@ const BESIDE_COUNTING = ['key', 'cost', 'skip', 'count', 'message', 'body', 'pri
 /** Options that don't matter for reading. */
 const OF_THE_APP = ['name', 'prefetch', 'hook'];
 
-/** The text that an instance publishes. */
 export function publishedText(
   catalog: LimitCatalog,
   registry: LimitRegistry,
@@ -66,8 +65,7 @@ export function publishedText(
     if (length > MOST_PUBLISHED) break;
     limits.push(published);
   }
-  const region = regions?.name;
-  const app: PublishedApp = { version, ipv6Prefix, identities, ...(region !== undefined && { region }), limits };
+  const app: PublishedApp = { version, ipv6Prefix, identities, region: regions?.name, limits };
   return JSON.stringify(app);
 }
 
@@ -86,14 +84,10 @@ export function publishing({ keys }: ConsoleRedis, text: string, now: number, is
 export async function readPublished(redis: ConsoleRedis): Promise<ReadApp | undefined> {
   const { keys } = redis;
   const [reply] = await redis.run([['zrange', keys.limitSets, 0, -1, 'WITHSCORES']]);
-  const flat = (reply as unknown[]).flat().map(String);
-  const sets = Array.from({ length: flat.length / 2 }, (_, index) => ({
-    id: flat[2 * index]!,
-    at: Number(flat[2 * index + 1]),
-  })).toReversed();
-  const newest = sets[0]?.at ?? 0;
-  const current = sets.filter(({ at }) => at >= newest - REPLACED_MS);
-  const texts = await redis.run(current.map(({ id }): Command => ['get', keys.limits(id)]));
+  const sets = pairsOf((reply as unknown[]).flat()).toReversed();
+  const newest = Number(sets[0]?.[1] ?? 0);
+  const current = sets.filter(([, at]) => Number(at) >= newest - REPLACED_MS);
+  const texts = await redis.run(current.map(([id]): Command => ['get', keys.limits(id)]));
   const apps = texts.flatMap((text) => (typeof text === 'string' ? [JSON.parse(text) as PublishedApp] : []));
   const [first] = apps;
   if (first === undefined) return undefined;

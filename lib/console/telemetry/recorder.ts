@@ -1,8 +1,9 @@
 import { reasonOf } from '../../engine/errors/reasons.js';
+import { pairsOf } from '../../storage/redis/errors.js';
 import { Script } from '../../storage/redis/script.js';
 import type { LookAtAdaptive } from '../../storage/telemetry/metrics.js';
 import type { InstanceInfo } from '../api.js';
-import { addBucket, emptyBucket, readBucket, writeBucket } from './bucket.js';
+import { addBucket, emptyBucket, isEmpty, readBucket, writeBucket } from './bucket.js';
 import {
   type ConsoleClock,
   type ConsoleRedis,
@@ -13,7 +14,7 @@ import {
 } from './console-redis.js';
 import { FOLD_SCRIPT } from './fold-script.generated.js';
 import { learnTime, type PublishedInstance, Reporter, thisInstance } from './reporter.js';
-import { FullSince, type Resolution, RESOLUTIONS, Timeline } from './timeline.js';
+import { type Resolution, RESOLUTIONS, Timeline } from './timeline.js';
 import type { WatchedLimits } from './watched-limits.js';
 
 /** Collects the decisions of this instance once per second, and reports them. */
@@ -33,7 +34,6 @@ export class Recorder {
   /** Instances take turns. */
   private readonly foldAt = Number.parseInt(this.self.id, 16) % FOLD_EVERY;
   private readonly folder: Folder | undefined;
-  private readonly full = new FullSince();
   private circuitOpenSince: number | undefined;
 
   constructor(
@@ -48,16 +48,7 @@ export class Recorder {
   ) {
     if (redis === undefined || limitsText === undefined) return;
     this.folder = new Folder(redis, clock, timeoutMs);
-    this.reporter = new Reporter(redis, clock, this.self.id, {
-      timeline: this.timeline,
-      limits,
-      instance: () => this.published,
-      limitsText,
-    });
-  }
-
-  start(): void {
-    this.arm();
+    this.reporter = new Reporter(redis, clock, this.timeline, limits, this.self.id, () => this.published, limitsText);
   }
 
   /** True if this process only observes: it counts nothing, and doesn't report itself. */
@@ -75,11 +66,10 @@ export class Recorder {
     return this.reporter?.isJustBack === true;
   }
 
-  /** The data that this instance publishes about itself. */
   get published(): PublishedInstance {
     const { clock, startedAt } = this;
     const now = Math.round(clock.now());
-    const adaptive = this.full.of(this.limits.tally.adaptive.now(this.look), now);
+    const adaptive = this.limits.tally.adaptive.nowAndSince(this.look, now);
     const circuit = this.circuit();
     this.circuitOpenSince = circuit === 'open' ? (this.circuitOpenSince ?? now) : undefined;
     return {
@@ -88,8 +78,8 @@ export class Recorder {
       clockOffsetMs: this.redis === undefined ? 0 : clock.offsetMs,
       lastSeenAt: now,
       circuit,
-      ...(this.circuitOpenSince !== undefined && { circuitOpenSince: this.circuitOpenSince }),
-      ...(adaptive && { adaptive }),
+      circuitOpenSince: this.circuitOpenSince,
+      adaptive,
     };
   }
 
@@ -123,14 +113,15 @@ export class Recorder {
     const { tally } = this.limits;
     const bucket = tally.take();
     tally.adaptive.addTo(bucket, this.look);
-    if (bucket.checks.checks === 0 && bucket.limits.size === 0) return;
+    if (isEmpty(bucket)) return;
     const now = this.clock.now();
     // If the timer is late, counts of the following second are added to the ended one.
     const at = this.isClosed ? now : Math.floor(now / 1000) * 1000 - 1;
     this.timeline.add(at, bucket);
   }
 
-  private arm(): void {
+  /** Collects the counts at the end of this second, and of each following one. */
+  start(): void {
     if (this.isClosed) return;
     const now = this.clock.now();
     // Timers may fire a moment early.
@@ -147,7 +138,7 @@ export class Recorder {
       this.flushing = this.store(this.redis, true).finally(() => (this.flushing = undefined));
     }
     this.foldEnded();
-    this.arm();
+    this.start();
   };
 
   private store(redis: ConsoleRedis, isBrief: boolean): Promise<void> {
@@ -217,22 +208,25 @@ export class Folder {
   private async ended(): Promise<Ended[]> {
     const { keys } = this.redis;
     const now = Math.round(this.clock.now());
-    const [endings, reports] = (await this.redis.run([
+    const [endings, reports] = await this.redis.run([
       ['zrangebyscore', keys.endings, '-inf', now - FOLD_AFTER_MS, 'WITHSCORES', 'LIMIT', 0, PER_TURN],
       ['zrangebyscore', keys.reports, '-inf', now - 2 * FOLD_AFTER_MS, 'WITHSCORES', 'LIMIT', 0, MOST_LOST + PER_TURN],
-    ])) as [string[], string[]];
-    const lost = scored(reports, 'reports');
-    const old = lost.filter(({ score }, at) => Number(score) < now - LOST_SHOWN_MS || at < lost.length - MOST_LOST);
-    return [...scored(endings, 'endings'), ...old].slice(0, PER_TURN);
+    ]);
+    const lost = pairsOf(reports);
+    const old = lost.filter(([, score], at) => Number(score) < now - LOST_SHOWN_MS || at < lost.length - MOST_LOST);
+    return [
+      ...pairsOf(endings).map(([id, score]): Ended => ({ id, score, index: 'endings' })),
+      ...old.map(([id, score]): Ended => ({ id, score, index: 'reports' })),
+    ].slice(0, PER_TURN);
   }
 
   /** Returns true if all of it was added, by this instance or another one at the same time. */
   private async fold(ended: Ended): Promise<boolean> {
     const { keys } = this.redis;
     for (const resolution of RESOLUTIONS) if (!(await this.foldSteps(ended, resolution))) return false;
-    const [read] = await this.redis.run([['get', keys.folds]]);
+    const [version] = await this.redis.run([['get', keys.folds]]);
     const hashes = RESOLUTIONS.map(({ stepMs }) => keys.counts(ended.id, stepMs));
-    return this.commit(ended, versionOf(read), keys.counts(ENDED, 1000), hashes, ['end']);
+    return this.commit(ended, Number(version ?? 0), keys.counts(ENDED, 1000), hashes, ['end']);
   }
 
   private async foldSteps(ended: Ended, { stepMs, steps }: Resolution): Promise<boolean> {
@@ -245,13 +239,14 @@ export class Folder {
       ['get', keys.folds],
       ['hgetall', source],
     ]);
-    let version = versionOf(read);
+    let version = Number(read ?? 0);
     const found = Object.entries((held ?? {}) as Record<string, string>).filter(([step]) => Number(step) >= from);
     let old = stepsBefore(from, steps + 6, stepMs);
     for (let at = 0; at < found.length; at += STEPS_PER_CALL) {
       const some = found.slice(at, at + STEPS_PER_CALL);
-      const [before] = await this.redis.run([['hmget', sum, ...some.map(([step]) => step)]]);
-      const merged = some.flatMap(([step, text], index) => [step, sumOf(text, (before as (string | null)[])[index]!)]);
+      const [reply] = await this.redis.run([['hmget', sum, ...some.map(([step]) => step)]]);
+      const before = reply as (string | null)[];
+      const merged = some.flatMap(([step, text], index) => [step, sumOf(text, before[index]!)]);
       const args = [String(Math.ceil((stepMs / 1000) * (steps + 4))), String(old.length), ...old, ...merged];
       if (!(await this.commit(ended, version, sum, [source], args))) return false;
       version++;
@@ -271,16 +266,6 @@ export class Folder {
     const all = [keys[index], keys.seen, keys.folds, keys.folded(id), sum, ...hashes];
     return (await this.script.run(all, [id, score, String(version), ENDED, ...args], this.timeoutMs)) === 1;
   }
-}
-
-function scored(reply: readonly string[], index: Ended['index']): Ended[] {
-  const found: Ended[] = [];
-  for (let at = 0; at + 1 < reply.length; at += 2) found.push({ id: reply[at]!, score: reply[at + 1]!, index });
-  return found;
-}
-
-function versionOf(reply: unknown): number {
-  return Number(reply ?? 0);
 }
 
 /** Counts that can't be read, for example from another release, add nothing. */

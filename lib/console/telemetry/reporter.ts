@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { reasonOf } from '../../engine/errors/reasons.js';
+import { pairsOf } from '../../storage/redis/errors.js';
 import { VERSION } from '../../storage/telemetry/version.js';
 import type { AdaptiveNow, InstanceInfo } from '../api.js';
 import {
@@ -18,7 +19,7 @@ import {
 } from './console-redis.js';
 import { DEMAND_MS, type UnsentWindow } from './demand-sampler.js';
 import { publishing } from './published-limits.js';
-import { type OldStep, RESOLUTIONS, type SentStep, type Timeline } from './timeline.js';
+import { RESOLUTIONS, type Sent, type Timeline } from './timeline.js';
 import type { WatchedLimits } from './watched-limits.js';
 
 /** Maximum number of steps to store per call. There are more after an outage. */
@@ -34,41 +35,29 @@ const MOST_DEMANDS = 50;
 /** Maximum number of unanswered calls to remember. */
 const MOST_UNSURE = 20;
 
-/** The data to report. */
-interface Reported {
-  /** The counts. */
-  readonly timeline: Timeline;
-  readonly limits: WatchedLimits;
-  /** Returns the data that this instance publishes about itself. */
-  readonly instance: () => PublishedInstance;
-  /** Returns the text about the app's limits to publish. */
-  readonly limitsText: () => string;
-}
-
 /** Reports this instance and its counts to Redis, in one call each time, and reads the requests of viewers. */
 export class Reporter {
-  /** True if this instance is about to end. */
   isLeaving = false;
   /** The error of the last call to Redis. */
   problem: string | undefined;
   /** Unanswered calls, by the time that they reported. Redis may have run each of them. */
   private readonly unsure = new Map<number, Sent>();
-  /** The number of calls sent. */
   private calls = 0;
   /** When calls began to succeed, and when the last one did, on the monotonic clock. */
   private healthySince: number | undefined;
   private storedAt = -Infinity;
   /** When calls began to succeed again. */
   private backSince: number | undefined;
-  /** The app's limits as published. */
   private shown: string | undefined;
 
   constructor(
     private readonly redis: ConsoleRedis,
     private readonly clock: ConsoleClock,
-    /** The id of this instance. */
+    private readonly timeline: Timeline,
+    private readonly limits: WatchedLimits,
     private readonly id: string,
-    private readonly reported: Reported,
+    private readonly instance: () => PublishedInstance,
+    private readonly limitsText: () => string,
   ) {}
 
   /** True if Redis came back so recently that other instances may not have reported yet. */
@@ -83,8 +72,7 @@ export class Reporter {
 
   /** Stores new data. A brief report leaves out data that changes slowly. Never rejects. */
   async report(isBrief: boolean): Promise<void> {
-    const { redis, clock } = this;
-    const { timeline, limits, instance } = this.reported;
+    const { redis, clock, timeline, limits } = this;
     const notes = limits.noted.take();
     try {
       const isAbsent = performance.now() - this.storedAt > ABSENT_MS;
@@ -93,7 +81,7 @@ export class Reporter {
       if (isAbsent && this.calls > 0) await this.comeBack();
       this.calls++;
       const sent = timeline.unsent(MOST_SENT, isBrief && this.calls % HOURS_EVERY !== 0);
-      const published = instance();
+      const published = this.instance();
       const commands = [
         ...this.commands(sent, published, isBrief),
         ...limits.noted.storing(redis, notes, this.calls === 1 || this.problem !== undefined),
@@ -105,7 +93,7 @@ export class Reporter {
       const now = performance.now();
       clock.learn(timeOf(time), sentAt, now);
       this.succeeded(sent, now);
-      this.watch(watched as string[]);
+      for (const [label, until] of pairsOf(watched)) limits.watch(label, Number(until));
     } catch (error) {
       limits.noted.putBack(notes);
       this.problem = reasonOf(error);
@@ -114,7 +102,7 @@ export class Reporter {
   }
 
   private succeeded(sent: Sent, now: number): void {
-    const { timeline } = this.reported;
+    const { timeline } = this;
     timeline.stored(sent);
     this.unsure.clear();
     if (this.problem !== undefined) {
@@ -129,8 +117,7 @@ export class Reporter {
 
   /** Removes counts that others have added to the sum of ended instances because they took this one for ended. */
   private async comeBack(): Promise<void> {
-    const { redis, id } = this;
-    const { timeline } = this.reported;
+    const { redis, id, timeline } = this;
     // From this report on, nobody adds any more of its counts.
     const replies = await redis.run([
       ...reportOf(redis, id, Math.round(this.clock.now()), this.isLeaving),
@@ -144,9 +131,8 @@ export class Reporter {
   }
 
   private commands(sent: Sent, published: PublishedInstance, isBrief: boolean): Command[] {
-    const { redis, id } = this;
+    const { redis, id, limits } = this;
     const { keys } = redis;
-    const { limits } = this.reported;
     const { lastSeenAt } = published;
     return [
       ['time'],
@@ -169,25 +155,19 @@ export class Reporter {
     const isDue = (every: number) => calls % every === 1 || problem !== undefined;
     if (isDue(ABOUT_EVERY)) commands.push(['set', keys.about(id), text, 'EX', ABOUT_SECONDS]);
     if (isDue(LIMITS_EVERY)) {
-      this.shown ??= this.reported.limitsText();
+      this.shown ??= this.limitsText();
       commands.push(...publishing(redis, this.shown, published.lastSeenAt, calls > 1 && problem === undefined));
     }
     return commands;
   }
 
   private storingKeys(): Command[] {
-    const keysOfLimits = this.reported.limits.published();
+    const keysOfLimits = this.limits.published();
     if (keysOfLimits.length === 0) return [];
     return [['set', this.redis.keys.top(this.id), JSON.stringify(keysOfLimits), 'EX', TOP_SECONDS]];
   }
-
-  private watch(watched: readonly string[]): void {
-    for (let at = 0; at + 1 < watched.length; at += 2)
-      this.reported.limits.watch(watched[at]!, Number(watched[at + 1]));
-  }
 }
 
-/** Reads the time of Redis. */
 export async function learnTime(redis: ConsoleRedis, clock: ConsoleClock): Promise<void> {
   const sentAt = performance.now();
   const [time] = await redis.run([['time']]);
@@ -211,12 +191,10 @@ export function readInstance(text: unknown): PublishedInstance | undefined {
     const isNumber = [pid, startedAt, clockOffsetMs, lastSeenAt].every((each) => Number.isFinite(each));
     const isCircuit = circuit === 'closed' || circuit === 'open' || circuit === 'none';
     if (!isText || !isNumber || !isCircuit) return undefined;
-    const adaptive = readAdaptive(published['adaptive']);
-    const circuitOpenSince = timeOr(published['circuitOpenSince']);
     return {
       ...({ id, version, host, pid, startedAt, clockOffsetMs, lastSeenAt, circuit } as PublishedInstance),
-      ...(circuit === 'open' && circuitOpenSince !== undefined && { circuitOpenSince }),
-      ...(adaptive && { adaptive }),
+      circuitOpenSince: circuit === 'open' ? timeOr(published['circuitOpenSince']) : undefined,
+      adaptive: readAdaptive(published['adaptive']),
     };
   } catch {
     return undefined;
@@ -228,8 +206,7 @@ function readAdaptive(published: unknown): Record<string, AdaptiveNow> | undefin
   const known = Object.entries(published as Record<string, Partial<AdaptiveNow> | null>).flatMap(([label, now]) => {
     const { limit = NaN, inFlight = NaN } = now ?? {};
     if (![limit, inFlight].every((each) => Number.isSafeInteger(each) && each >= 0)) return [];
-    const fullSince = timeOr(now?.fullSince);
-    return [[label, { limit, inFlight, ...(fullSince !== undefined && { fullSince }) }]];
+    return [[label, { limit, inFlight, fullSince: timeOr(now?.fullSince) }]];
   });
   return Object.fromEntries(known) as Record<string, AdaptiveNow>;
 }
@@ -254,12 +231,6 @@ async function leaveOutFolded(redis: ConsoleRedis, id: string, timeline: Timelin
 
 /** An interval of an hour that began an hour ago is still read. */
 const DEMAND_SECONDS = (2 * DEMAND_MS) / 1000;
-
-/** The steps of a call. */
-interface Sent {
-  readonly steps: readonly SentStep[];
-  readonly old: readonly OldStep[];
-}
 
 /** Reports that an instance is running, or that it ends. */
 function reportOf({ keys }: ConsoleRedis, id: string, now: number, isLeaving: boolean): Command[] {
@@ -287,7 +258,6 @@ function storingOf({ keys }: ConsoleRedis, id: string, { steps, old }: Sent): Co
   return commands;
 }
 
-/** Stores the demand of keys in some intervals of limits. */
 function storingDemand({ keys }: ConsoleRedis, id: string, windows: readonly UnsentWindow[]): Command[] {
   return windows.flatMap(({ label, intervalMs, window, text, gone }): Command[] => {
     const key = keys.demand(id, label, intervalMs);

@@ -8,15 +8,27 @@ import { becameNear } from '../../storage/telemetry/decision-event.js';
 import type { DecisionTap } from '../../storage/telemetry/decision-stream.js';
 import type { LookAtAdaptive } from '../../storage/telemetry/metrics.js';
 import type { AdaptiveNow } from '../api.js';
-import { type Bucket, LatencyHistogram, type LimitCounts, noCheckCounts, noLimitCounts, OTHERS } from './bucket.js';
+import {
+  type Bucket,
+  decisionsOf,
+  LatencyHistogram,
+  type LimitCounts,
+  noCheckCounts,
+  noLimitCounts,
+  OTHERS,
+} from './bucket.js';
 import type { DemandWindow } from './demand-sampler.js';
 import type { NotedKeys } from './noted-keys.js';
 import type { TopKeyCounts } from './top-keys.js';
+
+/** A limit with room counts as full for this long, in milliseconds, since units come and go. */
+const ROOM_MS = 5000;
 
 /** The adaptive limits that are in use, and their state. */
 class AdaptiveLimits {
   /** The last request to each limit, by label. */
   private readonly last = new Map<string, CheckEntry>();
+  private readonly full = new Map<string, { since: number; seenAt: number }>();
 
   asked(label: string, entry: CheckEntry): void {
     this.last.set(label, entry);
@@ -30,6 +42,19 @@ class AdaptiveLimits {
       return limit >= 0 ? [[label, { limit, inFlight }]] : [];
     });
     return Object.fromEntries(seen) as Record<string, AdaptiveNow>;
+  }
+
+  /** The same, with the time since when each limit is full. */
+  nowAndSince(look: LookAtAdaptive, at: number): Record<string, AdaptiveNow> | undefined {
+    const now = this.now(look);
+    for (const [label, state] of Object.entries(now ?? {})) {
+      const { limit, inFlight } = state;
+      const known = this.full.get(label);
+      if (inFlight >= limit && inFlight > 0) this.full.set(label, { since: known?.since ?? at, seenAt: at });
+      else if (known !== undefined && at - known.seenAt > ROOM_MS) this.full.delete(label);
+      state.fullSince = this.full.get(label)?.since;
+    }
+    return now;
   }
 
   /** Adds the admitted units and those in flight to a bucket, for limits in use. */
@@ -49,11 +74,22 @@ function isOfStore({ source }: StoreDecision): boolean {
   return source === 'redis' || source === 'memory';
 }
 
+/** What is counted in addition to the decisions of limits. */
+interface MoreCounts {
+  /** Returns true for the label of a declared limit. */
+  isDeclared(label: string): boolean;
+  /** The counts of a label's keys, if they are counted. */
+  keysOf(label: string): TopKeyCounts | undefined;
+  /** The demand of a label's keys, if it is counted. */
+  demandOf(label: string, limit: CompiledLimit): DemandWindow | undefined;
+  /** Records keys that are blocked or hold units. */
+  readonly noted: NotedKeys;
+}
+
 /** Counts the decisions of this instance until the next second. */
 export class Tally implements DecisionTap {
   readonly adaptive = new AdaptiveLimits();
   private readonly limits: CountedLimits;
-  private readonly lasting: LastingDecisions;
   /** The last counted limit, unless the units of its keys are also counted. */
   private lastLimit: CompiledLimit | undefined;
   private lastCounted = noLimitCounts();
@@ -63,22 +99,12 @@ export class Tally implements DecisionTap {
   private readonly latencies = new LatencyHistogram();
   private untimed = 0;
 
-  /**
-   * @param labelOf returns the label of a limit; `undefined` if it isn't displayed
-   * @param keysOf returns the counts of a label's keys, if they are counted
-   * @param isDeclared returns true for the label of a declared limit
-   * @param demandOf returns the demand of a label's keys, if it is counted
-   * @param noted records keys that are blocked or hold units
-   */
+  /** @param labelOf returns the label of a limit; `undefined` if it isn't displayed */
   constructor(
-    labelOf: (limit: CompiledLimit) => string | undefined,
-    keysOf: (label: string) => TopKeyCounts | undefined = () => undefined,
-    isDeclared: (label: string) => boolean = () => false,
-    demandOf: (label: string, limit: CompiledLimit) => DemandWindow | undefined = () => undefined,
-    noted?: NotedKeys,
+    private readonly labelOf: (limit: CompiledLimit) => string | undefined,
+    private readonly more: Partial<MoreCounts> = {},
   ) {
-    this.limits = new CountedLimits(labelOf, keysOf, isDeclared, demandOf);
-    this.lasting = new LastingDecisions(noted, labelOf);
+    this.limits = new CountedLimits(labelOf, more);
   }
 
   times(): boolean {
@@ -109,11 +135,14 @@ export class Tally implements DecisionTap {
   }
 
   blocked(counter: Counter, durationMs: number): void {
-    this.lasting.blocked(counter, durationMs);
+    const label = this.labelOf(counter.limit);
+    if (label !== undefined) this.more.noted?.blocked('call', label, shownIdentity(counter), durationMs);
   }
 
   renewed(lease: HeldLease): void {
-    this.lasting.renewed(lease);
+    const { limit } = lease;
+    const label = leasesUnits(limit) ? this.labelOf(limit) : undefined;
+    if (label !== undefined) this.more.noted?.held(label, shownIdentity(lease), leaseMs(limit));
   }
 
   /** Removes and returns the counts since the last call. */
@@ -188,12 +217,14 @@ export class Tally implements DecisionTap {
       counted.allowed++;
       if (charged && becameNear(entry, decision)) counted.near++;
       if (cost > 0) keys?.used?.add(shownIdentity(entry), cost);
-      if (leases && charged) this.lasting.leased(counted.label, entry, decision);
+      if (leases && charged && decision.ticket !== undefined)
+        this.more.noted?.held(counted.label, shownIdentity(entry), leaseMs(limit));
     } else {
       if (limit.shadow) counted.shadowRefused++;
       else counted.refused++;
       keys?.refused.add(shownIdentity(entry), 1);
-      this.lasting.refused(counted.label, entry, decision);
+      if (blocksKeys(limit) && decision.source !== 'list' && decision.retryAfterMs < Infinity)
+        this.more.noted?.blocked('limit', counted.label, shownIdentity(entry), decision.retryAfterMs);
     }
     return true;
   }
@@ -212,36 +243,6 @@ function leaseMs({ options }: CompiledLimit): number {
 /** Returns true if rejections of a limit block their keys. */
 function blocksKeys({ blockFor, escalation }: CompiledLimit): boolean {
   return blockFor > 0 || escalation !== undefined;
-}
-
-/** Records the keys of decisions that outlast their requests: leases and blocks. */
-class LastingDecisions {
-  constructor(
-    private readonly noted: NotedKeys | undefined,
-    private readonly labelOf: (limit: CompiledLimit) => string | undefined,
-  ) {}
-
-  /** Called when a limit with leases was charged. */
-  leased(label: string, entry: CheckEntry, { ticket }: StoreDecision): void {
-    if (ticket !== undefined) this.noted?.held(label, shownIdentity(entry), leaseMs(entry.limit));
-  }
-
-  refused(label: string, entry: CheckEntry, { source, retryAfterMs }: StoreDecision): void {
-    if (blocksKeys(entry.limit) && source !== 'list' && retryAfterMs < Infinity)
-      this.noted?.blocked('limit', label, shownIdentity(entry), retryAfterMs);
-  }
-
-  /** Called when a call blocked a counter for `durationMs` milliseconds, or unblocked it if that is 0. */
-  blocked(counter: Counter, durationMs: number): void {
-    const label = this.labelOf(counter.limit);
-    if (label !== undefined) this.noted?.blocked('call', label, shownIdentity(counter), durationMs);
-  }
-
-  renewed(lease: HeldLease): void {
-    const { limit } = lease;
-    const label = leasesUnits(limit) ? this.labelOf(limit) : undefined;
-    if (label !== undefined) this.noted?.held(label, shownIdentity(lease), leaseMs(limit));
-  }
 }
 
 /** Maximum number of declared limits to count separately; the rest is counted together. */
@@ -271,17 +272,9 @@ class CountedLimits {
   /** True if declared limits are counted as others. */
   private hides = false;
 
-  /**
-   * @param labelOf returns the label of a limit; `undefined` if it isn't displayed
-   * @param keysOf returns the counts of a label's keys, if they are counted
-   * @param isDeclared returns true for the label of a declared limit
-   * @param demandOf returns the demand of a label's keys, if it is counted
-   */
   constructor(
     private readonly labelOf: (limit: CompiledLimit) => string | undefined,
-    private readonly keysOf: (label: string) => TopKeyCounts | undefined,
-    private readonly isDeclared: (label: string) => boolean,
-    private readonly demandOf: (label: string, limit: CompiledLimit) => DemandWindow | undefined,
+    private readonly more: Partial<MoreCounts>,
   ) {}
 
   /** The counts of a limit; `null` if it isn't displayed. */
@@ -300,17 +293,9 @@ class CountedLimits {
   take(): Pick<Bucket, 'limits' | 'hides'> {
     const limits = new Map<string, LimitCounts>();
     for (const counted of this.byLabel.values()) {
-      const { allowed, refused, shadowRefused, near, candidateRefused, candidateAsked } = counted;
-      if (allowed + refused + shadowRefused + candidateAsked === 0) continue;
-      limits.set(counted.label, {
-        ...noLimitCounts(),
-        allowed,
-        refused,
-        shadowRefused,
-        near,
-        candidateRefused,
-        candidateAsked,
-      });
+      if (decisionsOf(counted) === 0) continue;
+      const { label, keys: _keys, limit: _limit, demand: _demand, ...counts } = counted;
+      limits.set(label, counts);
       Object.assign(counted, noLimitCounts());
     }
     return { limits, hides: this.hides && limits.has(OTHERS) };
@@ -320,9 +305,9 @@ class CountedLimits {
   watch(): void {
     for (const counted of this.byLabel.values()) {
       const { label, limit } = counted;
-      counted.keys = this.keysOf(label);
+      counted.keys = this.more.keysOf?.(label);
       // The keys of several limits can't be counted as those of one.
-      counted.demand = label === OTHERS ? undefined : this.demandOf(label, limit);
+      counted.demand = label === OTHERS ? undefined : this.more.demandOf?.(label, limit);
     }
   }
 
@@ -331,14 +316,14 @@ class CountedLimits {
     const label = this.byLabel.has(wanted) || this.hasRoom(wanted) ? wanted : OTHERS;
     let counted = this.byLabel.get(label);
     if (counted === undefined) {
-      counted = { label, ...noLimitCounts(), keys: this.keysOf(label), limit, demand: undefined };
+      counted = { label, ...noLimitCounts(), keys: this.more.keysOf?.(label), limit, demand: undefined };
       this.byLabel.set(label, counted);
     }
     return counted;
   }
 
   private hasRoom(label: string): boolean {
-    if (!this.isDeclared(label)) return this.given++ < MOST_GIVEN;
+    if (this.more.isDeclared?.(label) !== true) return this.given++ < MOST_GIVEN;
     const hasRoom = this.declared++ < MOST_DECLARED;
     this.hides ||= !hasRoom;
     return hasRoom;

@@ -1,26 +1,4 @@
 import { addBucket, type Bucket, emptyBucket, isEmpty, readBucket, subtractBucket, writeBucket } from './bucket.js';
-import type { AdaptiveNow } from '../api.js';
-
-/** A limit with room counts as full for this long, in milliseconds, since units come and go. */
-const ROOM_MS = 5000;
-
-/** Tracks since when adaptive limits are full. */
-export class FullSince {
-  private readonly full = new Map<string, { since: number; seenAt: number }>();
-
-  /** Adds the start time to each limit that is full. */
-  of(now: Record<string, AdaptiveNow> | undefined, at: number): Record<string, AdaptiveNow> | undefined {
-    if (now === undefined) return undefined;
-    const seen = Object.entries(now).map(([label, { limit, inFlight }]) => {
-      const known = this.full.get(label);
-      if (inFlight >= limit && inFlight > 0) this.full.set(label, { since: known?.since ?? at, seenAt: at });
-      else if (known !== undefined && at - known.seenAt > ROOM_MS) this.full.delete(label);
-      const since = this.full.get(label)?.since;
-      return [label, { limit, inFlight, ...(since !== undefined && { fullSince: since }) }] as const;
-    });
-    return Object.fromEntries(seen);
-  }
-}
 
 /** The length of a step, and the number of steps to keep. */
 export interface Resolution {
@@ -42,10 +20,10 @@ const EACH_SECOND_MS = 300_000;
 
 /** A step. Completed steps are kept as text, which takes less memory. */
 interface Cell {
-  bucket: Bucket | undefined;
-  text: string | undefined;
+  bucket?: Bucket | undefined;
+  text?: string | undefined;
   /** The contents that the store certainly has. */
-  stored: string | undefined;
+  stored?: string;
   /** Increases with each change. */
   version: number;
   /** True if the current contents have been stored. */
@@ -54,8 +32,7 @@ interface Cell {
   wasSent: boolean;
 }
 
-/** A step to store. */
-export interface SentStep {
+interface SentStep {
   readonly stepMs: number;
   readonly step: number;
   readonly text: string;
@@ -63,9 +40,12 @@ export interface SentStep {
 }
 
 /** A step that is no longer kept. */
-export interface OldStep {
-  readonly stepMs: number;
-  readonly step: number;
+type OldStep = Pick<SentStep, 'stepMs' | 'step'>;
+
+/** The steps of a call: those to store, and stored ones that are no longer kept. */
+export interface Sent {
+  readonly steps: readonly SentStep[];
+  readonly old: readonly OldStep[];
 }
 
 /** The recent counts of an instance, in steps of each length. */
@@ -73,20 +53,12 @@ export class Timeline {
   private readonly rings = RESOLUTIONS.map((resolution) => ({ ...resolution, cells: new Map<number, Cell>() }));
   private old: OldStep[] = [];
 
-  /** Adds counts at a time. */
   add(at: number, bucket: Bucket): void {
     for (const { stepMs, steps, cells } of this.rings) {
       const step = stepOf(at, stepMs);
       let cell = cells.get(step);
       if (cell === undefined) {
-        cell = {
-          bucket: emptyBucket(),
-          text: undefined,
-          stored: undefined,
-          version: 0,
-          isStored: false,
-          wasSent: false,
-        };
+        cell = { bucket: emptyBucket(), version: 0, isStored: false, wasSent: false };
         cells.set(step, cell);
         for (const [other, each] of cells) {
           if (other !== step) close(each);
@@ -105,21 +77,21 @@ export class Timeline {
    * The steps to store, the newest first, at most `most`; and stored steps that are no longer kept. With `isBrief`, the current steps of
    * hours are left out.
    */
-  unsent(most: number, isBrief = false): { steps: SentStep[]; old: OldStep[] } {
+  unsent(most: number, isBrief = false): Sent {
     const steps: SentStep[] = [];
     for (const { stepMs, cells } of this.rings) {
       for (const [step, cell] of [...cells].toReversed()) {
         if (cell.isStored || steps.length >= most) continue;
         if (isBrief && stepMs > EACH_SECOND_MS && cell.bucket !== undefined) continue;
         cell.wasSent = true;
-        steps.push({ stepMs, step, text: textOf(cell), version: cell.version });
+        steps.push({ stepMs, step, text: cell.text ?? writeBucket(cell.bucket!), version: cell.version });
       }
     }
     return { steps, old: [...this.old] };
   }
 
   /** Records that the store has these steps. */
-  stored({ steps, old }: { steps: readonly SentStep[]; old: readonly OldStep[] }): void {
+  stored({ steps, old }: Sent): void {
     for (const { stepMs, step, text, version } of steps) {
       const cell = this.cells(stepMs).get(step);
       if (cell === undefined) continue;
@@ -146,12 +118,10 @@ export class Timeline {
       const left = cell.bucket ?? readBucket(cell.text!)!;
       subtractBucket(left, readBucket(cell.stored)!);
       if (isEmpty(left)) cells.delete(step);
-      const { version } = cell;
-      Object.assign(cell, { bucket: left, text: undefined, stored: undefined, isStored: false, version: version + 1 });
+      else cells.set(step, { bucket: left, version: cell.version + 1, isStored: false, wasSent: cell.wasSent });
     }
   }
 
-  /** True if everything is stored. */
   get isStored(): boolean {
     return this.rings.every(({ cells }) => [...cells.values()].every(({ isStored }) => isStored));
   }
@@ -161,7 +131,6 @@ export class Timeline {
     for (const { cells } of this.rings) for (const cell of cells.values()) cell.isStored = false;
   }
 
-  /** The steps of a length since a time. */
   *since(stepMs: number, from: number): Iterable<[step: number, bucket: Bucket]> {
     for (const [step, { bucket, text }] of this.cells(stepMs)) {
       if (step >= from) yield [step, bucket ?? readBucket(text!)!];
@@ -185,10 +154,6 @@ const MOST_OLD = 1000;
 /** The start of the step at a time. */
 export function stepOf(at: number, stepMs: number): number {
   return Math.floor(at / stepMs) * stepMs;
-}
-
-function textOf({ bucket, text }: Cell): string {
-  return text ?? writeBucket(bucket!);
 }
 
 function close(cell: Cell): void {

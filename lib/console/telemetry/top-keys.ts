@@ -1,5 +1,5 @@
 import { hashOf } from '../../storage/telemetry/decision-event.js';
-import { type Frequent, mergeFrequent, type SpaceSaving, type Summary } from './space-saving.js';
+import { type Frequent, type KeyBudget, mergeFrequent, type SpaceSaving, type Summary } from './space-saving.js';
 
 /** A published key: hash, count, error, and the identity if it was kept. Consoles with hashed identities don't display the identity. */
 export type PublishedKey = readonly [id: string, count: number, error: number, identity?: string];
@@ -16,22 +16,10 @@ export type PublishedLimit = readonly [
   usedSince?: number | null,
 ];
 
-/** The keys of all limits as an instance publishes them. */
 export type PublishedLimits = readonly PublishedLimit[];
 
-/** The merged keys of a limit from all instances. */
-interface MergedKeys {
-  readonly refused: readonly Summary[];
-  readonly used: readonly Summary[];
-  /** When the first instance began to count; `null` if none does. */
-  readonly since: number | null;
-  readonly usedSince: number | null;
-  /** The identities of hashes, if they were kept. */
-  readonly identities: ReadonlyMap<string, string>;
-}
-
-/** Merges the published keys of one limit. */
-export function mergePublished(published: readonly PublishedLimits[], label: string): MergedKeys {
+/** Merges the keys of one limit. Counting began with the first instance; `null` if none counts. Not all identities are kept. */
+export function mergePublished(published: readonly PublishedLimits[], label: string) {
   const identities = new Map<string, string>();
   const read = (keys: readonly PublishedKey[]): Frequent[] =>
     keys.map(([id, count, error, identity]) => {
@@ -92,12 +80,6 @@ export function namesOf(key: string): { id: string; identity?: string } {
   return key.startsWith(HASHED) ? { id: key.slice(HASHED.length) } : { id: hashOf(key), identity: key };
 }
 
-/** Creates and releases the counters of a period. */
-export interface Counters {
-  open(): SpaceSaving;
-  close(sketch: SpaceSaving): void;
-}
-
 /** The counts of keys in this period and the previous one. Without keys it takes no counters. */
 export class KeyCounts {
   private sketch: SpaceSaving | undefined;
@@ -106,12 +88,12 @@ export class KeyCounts {
   private addedBefore = 0;
 
   constructor(
-    private readonly counters: Counters,
+    /** Creates and releases the counters of a period. */
+    private readonly counters: Pick<KeyBudget, 'open' | 'close'>,
     /** When counting began, in milliseconds since the epoch. */
     readonly since: number,
   ) {}
 
-  /** The sum of all weights. */
   get total(): number {
     return this.added + this.addedBefore;
   }
@@ -130,7 +112,6 @@ export class KeyCounts {
     this.close();
   }
 
-  /** Releases the counters. */
   close(): void {
     if (this.sketch !== undefined) this.counters.close(this.sketch);
     this.sketch = undefined;
@@ -147,7 +128,6 @@ export class KeyCounts {
   }
 }
 
-/** The counts of one limit's keys. */
 export interface TopKeyCounts {
   /** The number of rejections of each key. */
   readonly refused: KeyCounts;

@@ -31,7 +31,6 @@ const MOST_PUBLISHED = 65_536;
 /** Counts the rejected keys of all limits, or only of viewed limits. */
 export class WatchedLimits {
   readonly tally: Tally;
-  /** The demand of the keys of limits. */
   readonly demand = new DemandSampler((label) => this.watched.has(label));
   /** The keys that are blocked or hold units. */
   readonly noted: NotedKeys;
@@ -50,21 +49,14 @@ export class WatchedLimits {
     labelOf: (limit: CompiledLimit) => string | undefined,
     private readonly always: boolean,
     private readonly now: () => number,
-    isDeclared?: (label: string) => boolean,
+    readonly isDeclared: (label: string) => boolean = () => false,
   ) {
     this.noted = new NotedKeys(now);
-    this.tally = new Tally(
-      labelOf,
-      (label) => this.keysOf(label),
-      isDeclared,
-      (label, limit) => this.demandOf(label, limit),
-      this.noted,
-    );
+    this.tally = new Tally(labelOf, this);
     this.startedAt = now();
     this.period = { since: this.startedAt, before: undefined };
   }
 
-  /** True if somebody views a limit. */
   get isWatched(): boolean {
     return this.watched.size > 0;
   }
@@ -112,11 +104,8 @@ export class WatchedLimits {
       .slice(0, MOST_REFUSING);
     const limits: PublishedLimit[] = [];
     let length = 0;
-    for (const [label, most] of [
-      ...[...this.watched.keys()].map((watched) => [watched, KEPT] as const),
-      ...refusing.map(([each]) => [each, OF_REFUSING] as const),
-    ]) {
-      const limit = this.of(label, most);
+    for (const label of [...this.watched.keys(), ...refusing.map(([each]) => each)]) {
+      const limit = this.of(label, this.watched.has(label) ? KEPT : OF_REFUSING);
       length += JSON.stringify(limit).length;
       if (length > MOST_PUBLISHED) break;
       limits.push(limit);
@@ -146,11 +135,11 @@ export class WatchedLimits {
     return [keys, floor];
   }
 
-  private keysOf(label: string): TopKeyCounts | undefined {
+  keysOf(label: string): TopKeyCounts | undefined {
     return this.always ? this.countsOf(label, this.startedAt) : this.counts.get(label);
   }
 
-  private demandOf(label: string, limit: CompiledLimit): DemandWindow | undefined {
+  demandOf(label: string, limit: CompiledLimit): DemandWindow | undefined {
     return this.always || this.watched.has(label) ? this.demand.windowOf(label, limit, this.now()) : undefined;
   }
 

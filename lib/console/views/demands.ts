@@ -57,25 +57,22 @@ export class Demands {
     return {
       ...about,
       intervalMs,
-      ...summed(
-        merged.map(({ demand }) => demand),
-        about.current,
-      ),
-      windows: merged.length,
-      since: merged.length === 0 ? null : Math.min(...merged.map(({ window }) => window)) * intervalMs,
+      ...summed([...merged.values()], about.current),
+      windows: merged.size,
+      since: merged.size === 0 ? null : Math.min(...merged.keys()) * intervalMs,
       coverage,
-      ...(problem !== undefined && { problem }),
+      problem,
     };
   }
 }
 
 const NOTHING = { windows: 0, since: null, clients: 0, sample: 1, distribution: [], rates: [] };
 
-/** Merges the windows of all instances. */
-function merge(windows: readonly SampledWindow[]): SampledWindow[] {
+/** Merges the demand of all instances in each window. */
+function merge(windows: readonly SampledWindow[]): ReadonlyMap<number, KeyDemand> {
   const byWindow = new Map<number, KeyDemand[]>();
   for (const { window, demand } of windows) byWindow.set(window, [...(byWindow.get(window) ?? []), demand]);
-  return [...byWindow].map(([window, parts]) => ({ window, demand: mergeDemand(parts) }));
+  return new Map([...byWindow].map(([window, parts]) => [window, mergeDemand(parts)]));
 }
 
 /** The rejections that rates would have caused in windows, for the clients that were counted in all of these. */

@@ -1,10 +1,9 @@
 import { consoleMessages } from '../../engine/errors/messages/console.js';
-import type { ListedEntry } from '../../app/overrides/lists/list.js';
 import type { Overrides } from '../../app/overrides/overrides.js';
 import type { LimiterService } from '../../nest/limiter.service.js';
 import { hashOf } from '../../storage/telemetry/decision-event.js';
 import { reasonOf } from '../../engine/errors/reasons.js';
-import type { BlockDeviation, Deviation, DeviationKind, Deviations, LimitState, ListDeviation } from '../api.js';
+import type { BlockDeviation, Deviation, DeviationKind, Deviations, LimitState } from '../api.js';
 import { unreadProblem } from '../problem.js';
 import { type ConsoleLog, type LoggedChange, valuesText } from '../changes/change-log.js';
 import { allEntries } from '../changes/list-changes.js';
@@ -14,18 +13,15 @@ import type { ConsoleRedis } from '../telemetry/console-redis.js';
 import { forgetting, type Note, type Noted, type NotedKeys, readNoted } from '../telemetry/noted-keys.js';
 import type { Lookups } from './lookups.js';
 
-/** The number of entries per page. */
 export const DEVIATIONS_PAGE = 50;
 /** Maximum number of recorded keys to read for one page, and at the same time. */
 const MOST_LOOKED_AT = 200;
 const AT_ONCE = 16;
 
-/** The query for a list. */
 export interface DeviationQuery {
   readonly kind: DeviationKind;
   /** A part of a displayed text, or an identity. */
   readonly find: string;
-  /** The label of a limit. */
   readonly limit: string | undefined;
   /** The number of entries before the page, displayed or not. */
   readonly cursor: number;
@@ -59,7 +55,7 @@ export class DeviationLists {
     const failure = await this.overrides.readIfPossible();
     const found = query.kind === 'overrides' ? this.overridden() : this.listed();
     const problem = failure && unreadProblem(failure);
-    return { ...(await this.matching(found, query)), ...(problem !== undefined && { problem }) };
+    return { ...(await this.matching(found, query)), problem };
   }
 
   /** The key of an override by its id on a page; empty for all identities. */
@@ -100,7 +96,8 @@ export class DeviationLists {
             limit: labels.get(limit) ?? limit.name,
             value: valuesText(override),
             expiresAt: expiresAt ?? null,
-            ...causeOf({ by, reason }),
+            by,
+            reason,
           },
         };
       }
@@ -108,14 +105,13 @@ export class DeviationLists {
   }
 
   private async *listed(): AsyncIterable<Found> {
-    for await (const entry of allEntries(this.service))
-      yield { identity: namedBy(entry), deviation: this.entry(entry) };
-  }
-
-  private entry(listed: ListedEntry): ListDeviation {
-    const item = this.names.item(listed);
-    const { id, entry, limit, expiresAt, by, reason } = item;
-    return { kind: 'lists', id, key: entry, limit, expiresAt, ...causeOf({ by, reason }), item };
+    for await (const listed of allEntries(this.service)) {
+      const { identity, pattern, ip } = listed.entry;
+      const item = this.names.item(listed);
+      const { id, entry: key, limit, expiresAt, by, reason } = item;
+      const deviation = { kind: 'lists', id, key, limit, expiresAt, by, reason, item } as const;
+      yield { identity: identity ?? pattern ?? ip ?? '', deviation };
+    }
   }
 
   private async matching(all: Iterable<Found> | AsyncIterable<Found>, query: DeviationQuery): Promise<Page> {
@@ -165,7 +161,7 @@ export class DeviationLists {
       since: noted.since,
       isCut: noted.isCut,
       unread,
-      ...(problem !== undefined && { problem }),
+      problem,
     };
   }
 
@@ -205,17 +201,15 @@ export class DeviationLists {
     const key = this.names.key(identity);
     const change = logged.find((each) => each.limit === limit && each.key === key);
     if (change?.action !== 'block') return { kind: 'blocks', origin: 'code', expiresAt };
-    return { kind: 'blocks', origin: 'console', expiresAt, ...causeOf(change) };
+    return { kind: 'blocks', origin: 'console', expiresAt, by: change.by, reason: change.reason };
   }
 
   /** Deletes records of keys that no longer deviate. Returns true if it did. */
   private async forget(list: 'blocks' | 'holds', notes: readonly Note[]): Promise<boolean> {
     this.noted.forget(list, notes);
     if (this.redis === undefined) return true;
-    return this.redis.run(forgetting(this.redis, list, notes)).then(
-      () => true,
-      () => false,
-    );
+    const replies = await this.redis.run(forgetting(this.redis, list, notes)).catch(() => undefined);
+    return replies !== undefined;
   }
 
   private read(list: 'blocks' | 'holds'): Promise<Noted> {
@@ -228,20 +222,9 @@ function byKey(notes: readonly Note[]): Iterable<Note[]> {
   const keys = new Map<string, Note[]>();
   for (const note of notes) {
     const name = `${note.label}\n${note.identity}`;
-    const known = keys.get(name);
-    if (known === undefined) keys.set(name, [note]);
-    else known.push(note);
+    keys.set(name, [...(keys.get(name) ?? []), note]);
   }
   return keys.values();
-}
-
-function causeOf({ by, reason }: { by?: string | undefined; reason?: string | undefined }) {
-  return { ...(by !== undefined && { by }), ...(reason !== undefined && { reason }) };
-}
-
-/** The identity, pattern or address of an entry. */
-function namedBy({ entry: { identity, pattern, ip } }: ListedEntry): string {
-  return identity ?? pattern ?? ip ?? '';
 }
 
 function isMeant({ deviation, identity }: Found, { find, limit }: DeviationQuery): boolean {

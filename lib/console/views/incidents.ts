@@ -53,7 +53,6 @@ const MOST_KEYS = 5;
 /** Incidents are reused for this long, in milliseconds, because several viewers request the same. */
 const SHARED_MS = 500;
 
-/** The active incidents over all instances. */
 export class IncidentViews {
   /** The known steps of the last hour. They include all limits only in the last minute. */
   private readonly known = new Map<number, JudgedStep | undefined>();
@@ -105,7 +104,7 @@ export class IncidentViews {
       windowMs: Math.round(now - (current - MINUTE_STEPS * STEP_MS)),
       incidents: await this.withKeys(found),
       coverage,
-      ...(problem !== undefined && { problem }),
+      problem,
     };
   }
 
@@ -128,7 +127,6 @@ export interface JudgedStep {
   readonly latencies: ReadonlyMap<number, number>;
 }
 
-/** The data that incidents are detected in. */
 export interface Evidence {
   /** Now, in milliseconds since the epoch. */
   readonly now: number;
@@ -215,10 +213,11 @@ function sinceOf({ steps, from }: Evidence, isBad: (step: JudgedStep) => boolean
 
 function ofLimits(evidence: Evidence): FoundIncident[] {
   const { recent, seconds } = minuteOf(evidence);
-  const sums = new Map<string, { allowed: number; refused: number; near: number }>();
+  const none = { allowed: 0, refused: 0, near: 0 };
+  const sums = new Map<string, typeof none>();
   for (const { limits } of recent) {
     for (const [label, { allowed, refused, near }] of limits) {
-      const sum = sums.get(label) ?? { allowed: 0, refused: 0, near: 0 };
+      const sum = sums.get(label) ?? none;
       sums.set(label, { allowed: sum.allowed + allowed, refused: sum.refused + refused, near: sum.near + near });
     }
   }
@@ -226,7 +225,7 @@ function ofLimits(evidence: Evidence): FoundIncident[] {
     const { allowed, refused, near } = sum;
     const share = refused / (allowed + refused || 1);
     const perSecond = refused / seconds;
-    const of = (step: JudgedStep) => step.limits.get(limit) ?? { allowed: 0, refused: 0, near: 0 };
+    const of = (step: JudgedStep) => step.limits.get(limit) ?? none;
     if (refused >= REFUSED_LEAST && isRefusing(sum, seconds)) {
       const since = sinceOf(evidence, (step) => isRefusing(of(step), STEP_MS / 1000));
       const severity = share >= REFUSED_CRITICAL ? 'critical' : 'warning';

@@ -1,3 +1,4 @@
+import { pairsOf } from '../../storage/redis/errors.js';
 import type { Coverage, InstanceInfo } from '../api.js';
 import {
   type Command,
@@ -22,11 +23,9 @@ const ATTEMPTS = 3;
 /** The data of another instance, or of the sum of ended ones. */
 export interface ReadInstance {
   readonly id: string;
-  /** The reply to its command. */
   readonly reply: unknown;
 }
 
-/** The instances found. */
 export interface FoundInstances {
   readonly running: InstanceInfo[];
   /** Instances that stopped reporting without announcing their end. */
@@ -34,7 +33,6 @@ export interface FoundInstances {
   readonly coverage: Coverage;
 }
 
-/** An instance in the indexes. */
 interface Indexed {
   readonly id: string;
   readonly state: 'running' | 'lost' | 'ended';
@@ -52,17 +50,15 @@ export class Instances {
     private readonly redis: ConsoleRedis | undefined,
   ) {}
 
-  /** This instance, as it is listed. */
   get self(): InstanceInfo {
     return { ...this.recorder.published, self: true };
   }
 
   /** This instance alone: the others, if there are any, could not be read. */
   alone(): FoundInstances {
-    const { self } = this;
-    if (this.recorder.observes)
-      return { running: [], lost: [], coverage: { instances: [], ended: 0, unread: [...this.known] } };
-    return { running: [self], lost: [], coverage: { instances: [self.id], ended: 0, unread: [...this.known] } };
+    const running = this.recorder.observes ? [] : [this.self];
+    const instances = running.map(({ id }) => id);
+    return { running, lost: [], coverage: { instances, ended: 0, unread: [...this.known] } };
   }
 
   /**
@@ -90,11 +86,11 @@ export class Instances {
     command: (id: string, redis: ConsoleRedis) => Command,
     add: (one: ReadInstance) => boolean | Promise<boolean>,
   ): Promise<{ found: FoundInstances; isWhole: boolean }> {
-    const { redis, self } = this;
-    const running = this.recorder.observes ? [] : [self];
-    const lost: InstanceInfo[] = [];
-    const coverage: Coverage = { instances: running.map(({ id }) => id), ended: 0, unread: [] };
-    if (redis === undefined) return { found: { running, lost, coverage }, isWhole: true };
+    const { redis } = this;
+    const found = this.alone();
+    const { running, lost, coverage } = found;
+    coverage.unread = [];
+    if (redis === undefined) return { found, isWhole: true };
     const { keys } = redis;
     const { indexed, folds } = await this.indexed(redis, withinMs);
     const all = [...indexed, { id: ENDED, state: 'ended', lastSeenAt: 0 } as const];
@@ -117,53 +113,39 @@ export class Instances {
         if (!isRead && id !== ENDED) coverage.unread.push(id);
       }
     }
-    this.known = coverage.instances.filter((id) => id !== self.id);
+    this.known = coverage.instances.filter((id) => id !== this.recorder.self.id);
     return { found: { running: inOrder(running), lost: inOrder(lost), coverage }, isWhole: last === folds };
   }
 
   /** The other instances, those with the newest reports first. */
   private async indexed(redis: ConsoleRedis, withinMs: number): Promise<{ indexed: Indexed[]; folds: unknown }> {
     const since = Math.round(this.clock.now() - withinMs);
-    const among = (key: string): Command => [
-      'zrevrangebyscore',
-      key,
-      '+inf',
-      since,
-      'WITHSCORES',
-      'LIMIT',
-      0,
-      MOST_INSTANCES,
-    ];
+    const range = ['+inf', since, 'WITHSCORES', 'LIMIT', 0, MOST_INSTANCES] as const;
     const { keys } = redis;
     const sentAt = performance.now();
     const [time, folds, ...found] = await redis.run([
       ['time'],
       ['get', keys.folds],
-      ...[keys.reports, keys.endings, keys.seen].map(among),
+      ...[keys.reports, keys.endings, keys.seen].map((key): Command => ['zrevrangebyscore', key, ...range]),
     ]);
     this.clock.learn(timeOf(time), sentAt, performance.now());
     const now = this.clock.now();
-    const [reports, endings, seen] = found.map((reply) => scoresOf(reply as string[]));
+    const [reports, endings, seen] = found.map(pairsOf);
     const indexed = new Map<string, Indexed>();
     const longest = this.recorder.isJustBack ? JUST_BACK_MS : LOST_AFTER_MS;
-    const add = (id: string, lastSeenAt: number, state: Indexed['state']) => {
-      if (id !== this.recorder.self.id && id !== ENDED && !indexed.has(id)) indexed.set(id, { id, state, lastSeenAt });
+    const add = (id: string, at: string, state: Indexed['state']) => {
+      if (id === this.recorder.self.id || id === ENDED || indexed.has(id)) return;
+      indexed.set(id, { id, state, lastSeenAt: Number(at) });
     };
     for (const [id, at] of reports!) {
-      const isLost = now - at > longest;
-      add(id, at, isLost ? (now - at > LOST_SHOWN_MS ? 'ended' : 'lost') : 'running');
+      const silentMs = now - Number(at);
+      add(id, at, silentMs > longest ? (silentMs > LOST_SHOWN_MS ? 'ended' : 'lost') : 'running');
     }
     for (const [id, at] of endings!) add(id, at, 'ended');
     // Instances of the previous release are only in this index. It is unknown if they have announced their end.
-    for (const [id, at] of seen!) add(id, at, now - at > longest ? 'ended' : 'running');
+    for (const [id, at] of seen!) add(id, at, now - Number(at) > longest ? 'ended' : 'running');
     return { indexed: [...indexed.values()].slice(0, MOST_INSTANCES), folds };
   }
-}
-
-function scoresOf(reply: readonly string[]): Map<string, number> {
-  const scores = new Map<string, number>();
-  for (let at = 0; at + 1 < reply.length; at += 2) scores.set(reply[at]!, Number(reply[at + 1]));
-  return scores;
 }
 
 /** Instances in the order in which they started. */

@@ -4,6 +4,7 @@ import { identityOfShown } from '../../engine/limits/hierarchy.js';
 import type { StoreLayer } from '../../storage/stores/layers/store-layer.js';
 import { hashOf } from '../../storage/telemetry/decision-event.js';
 import { reasonOf } from '../../engine/errors/reasons.js';
+import type { Rule } from '../../app/rules/rule.js';
 import type { Tenants, Tree, TreeNode } from '../api.js';
 import type { CatalogEntry, LimitCatalog } from '../limit-catalog.js';
 import type { ShownNames } from '../shown-names.js';
@@ -42,14 +43,13 @@ export class LimitParts {
     for (const [of, identity] of keys) {
       const entry = family.find((each) => each.label === of)!;
       for (const place of this.pathTo(entry, identity, family)) {
-        const id = idOf(place);
+        const id = idOf(place.entry.rule, place.path);
         if (!places.has(id) && places.size >= MOST_NODES) more = true;
         else places.set(id, place);
       }
     }
     const nodes = await Promise.all([...places.values()].map((place) => this.node(place)));
-    const found = problem === undefined ? {} : { problem };
-    return { at: Math.round(this.now()), limit: label, nodes: inOrder(nodes), more, since, coverage, ...found };
+    return { at: Math.round(this.now()), limit: label, nodes: inOrder(nodes), more, since, coverage, problem };
   }
 
   /** The tenants of a limit, for recently used counters. Never rejects because of Redis. */
@@ -67,7 +67,7 @@ export class LimitParts {
         if (found === undefined) continue;
         const tenants = found.tenants.map(({ id, ...tenant }) => ({
           id: hashOf(id),
-          ...(this.names.isPlain && { name: id }),
+          name: this.names.isPlain ? id : undefined,
           ...tenant,
         }));
         counters.push({ id: hashOf(identity), key: this.names.key(identity), ...found, tenants });
@@ -75,7 +75,7 @@ export class LimitParts {
         problem = consoleMessages.unreadTenants(reasonOf(error));
       }
     }
-    return { at: Math.round(this.now()), limit: label, counters, ...(problem !== undefined && { problem }) };
+    return { at: Math.round(this.now()), limit: label, counters, problem };
   }
 
   /** A counter and its parents, the root first; none if they aren't known in plain text. */
@@ -91,16 +91,14 @@ export class LimitParts {
     return [...places, { entry, path: [...steps.slice(0, above.length), own] }];
   }
 
-  private async node(place: Place): Promise<TreeNode> {
-    const { entry, path } = place;
-    const { label, rule } = entry;
+  private async node({ entry: { label, rule }, path }: Place): Promise<TreeNode> {
     const shown = path.join('/');
     const identity = path.length === 1 ? shown : identityOfShown(shown, path.length - 1)!;
     const limit = rule.usualLimit(identity);
-    const parent = rule.ancestors[0] && { rule: rule.ancestors[0], path: path.slice(0, -1) };
+    const [parent] = rule.ancestors;
     const about = {
-      id: idOf(place),
-      ...(parent && { parent: hashOf(`${parent.rule.name}\n${parent.path.join('/')}`) }),
+      id: idOf(rule, path),
+      parent: parent && idOf(parent, path.slice(0, -1)),
       limit: label,
       key: this.names.key(path.at(-1)!),
     };
@@ -118,8 +116,8 @@ export class LimitParts {
   }
 }
 
-function idOf({ entry, path }: Place): string {
-  return hashOf(`${entry.rule.name}\n${path.join('/')}`);
+function idOf({ name }: Rule, path: readonly string[]): string {
+  return hashOf(`${name}\n${path.join('/')}`);
 }
 
 /** Parents before their children, the most used first. */

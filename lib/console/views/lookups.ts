@@ -1,13 +1,12 @@
 import type { CounterState, ExplainedLimit } from '../../nest/explain/explanation.js';
 import type { Explanations } from '../../nest/explain/explanations.js';
-import { formatExplanation } from '../../nest/explain/format.js';
+import { formatExplanation, rateText } from '../../nest/explain/format.js';
 import { keysOfShown } from '../../app/rules/ancestors.js';
 import type { LimiterService } from '../../nest/limiter.service.js';
 import { consoleMessages } from '../../engine/errors/messages/console.js';
 import { keyProblem } from '../../app/rules/possible-keys.js';
 import { hashOf } from '../../storage/telemetry/decision-event.js';
 import type { HistoryWindow, LimitState, Lookup } from '../api.js';
-import { rateText } from '../../nest/explain/format.js';
 import type { CatalogEntry, LimitCatalog } from '../limit-catalog.js';
 import { wrongFields } from '../problem.js';
 import { addressIn, countedIdentity, type ShownNames } from '../shown-names.js';
@@ -16,7 +15,6 @@ import { addressIn, countedIdentity, type ShownNames } from '../shown-names.js';
 const BY_NAME = 'ip';
 /** The number of limits to read at the same time. Requests of the app run between calls. */
 const PER_TURN = 16;
-/** The number of past windows to display. */
 const WINDOWS = 24;
 
 /** Finds the state of limits for an identity. Charges nothing. */
@@ -69,43 +67,37 @@ export class Lookups {
       this.explanations.explainRule(rule, key, addressIn(identity)),
       this.history(entry, key),
     ]);
+    const { limits, unread } = explanation;
     return {
-      ...this.state(explanation.limits[0]!),
+      ...this.state(limits[0]!),
       limit: label,
-      ...(history !== undefined && { history }),
-      ...(explanation.unread !== undefined && { unread: explanation.unread }),
+      history,
+      unread,
       explanation: formatExplanation(explanation),
     };
   }
 
   private state(explained: ExplainedLimit): Omit<LimitState, 'limit' | 'explanation'> {
     const { quota, state, decision, mode, rate, list, share } = explained;
-    const {
-      remaining,
-      resetAfterMs,
-      blockedForMs = 0,
-      quota: now,
-      inFlight,
-      source,
-      ...figures
-    }: Partial<CounterState> = state ?? {};
+    const known: Partial<CounterState> = state ?? {};
+    const { remaining, resetAfterMs, blockedForMs = 0, quota: now = quota, inFlight, source, ...figures } = known;
     return {
       algo: rate.options.algo,
-      quota: now ?? quota,
+      quota: now,
       used: remaining === undefined ? null : (inFlight ?? quota - remaining),
       remaining: remaining ?? null,
       retryAfterMs: decision?.retryAfterMs ?? null,
       resetAfterMs: resetAfterMs ?? null,
       blockedUntil: blockedForMs > 0 ? Math.round(this.now() + blockedForMs) : null,
-      ...(share && { sharedBy: share.by }),
+      sharedBy: share?.by,
       ...figures,
       mode: mode.mode,
       modeSource: mode.source,
       rate: rateText(rate.options),
       rateSource: rate.source,
-      ...(rate.override && { override: this.names.override(rate.override) }),
-      ...(mode.override && { modeOverride: this.names.override(mode.override) }),
-      ...(list && { listed: this.names.item(list) }),
+      override: rate.override && this.names.override(rate.override),
+      modeOverride: mode.override && this.names.override(mode.override),
+      listed: list && this.names.item(list),
       source: source ?? null,
     };
   }

@@ -6,6 +6,8 @@ import { ConsoleProblem } from '../problem.js';
 import {
   addBucket,
   type Bucket,
+  CHECK_COUNTS,
+  type CheckCounts,
   emptyBucket,
   LIMIT_COUNTS,
   type LimitCounts,
@@ -20,19 +22,6 @@ import type { RedisHealth } from './redis-health.js';
 
 /** The characters to read at a time: about a millisecond. */
 const CHARACTERS = 100_000;
-
-/** Lets requests of the app run while a lot is being read. */
-class Turns {
-  private read = 0;
-
-  /** Waits for other work of the process if a lot has been read since the last time. */
-  async after(characters: number): Promise<void> {
-    this.read += characters;
-    if (this.read < CHARACTERS) return;
-    this.read = 0;
-    await setImmediate();
-  }
-}
 
 export const RANGES = {
   '5m': RESOLUTIONS[0],
@@ -49,7 +38,6 @@ const CHARACTERS_A_LIMIT = 24;
 /** Maximum number of steps of a length. */
 const MOST_STEPS = Math.max(...RESOLUTIONS.map(({ steps }) => steps));
 
-/** The data of all instances. */
 interface Reading extends FoundInstances {
   readonly steps: Steps;
   readonly problem: string | undefined;
@@ -75,10 +63,7 @@ export class Overviews {
     const now = this.clock.now();
     const last = stepOf(now, stepMs) - stepMs;
     const from = last - (steps - 1) * stepMs;
-    const [reading, redis] = await Promise.all([
-      this.read(stepMs, from, steps * stepMs + LOST_SHOWN_MS, (id, { keys }) => ['hgetall', keys.counts(id, stepMs)]),
-      this.health?.look() ?? null,
-    ]);
+    const [reading, redis] = await Promise.all([this.readAll(stepMs, from, steps), this.health?.look() ?? null]);
     return {
       at: Math.round(now),
       range,
@@ -109,15 +94,16 @@ export class Overviews {
     };
   }
 
-  /** The sums of the last hour by label. */
   async lastHour(): Promise<Record<string, LimitTotals>> {
     const { stepMs, steps } = RANGES['1h'];
     const from = stepOf(this.clock.now(), stepMs) - steps * stepMs;
-    const reading = await this.read(stepMs, from, steps * stepMs + LOST_SHOWN_MS, (id, { keys }) => [
-      'hgetall',
-      keys.counts(id, stepMs),
-    ]);
+    const reading = await this.readAll(stepMs, from, steps);
     return reading.steps.totals(from);
+  }
+
+  private readAll(stepMs: number, from: number, steps: number): Promise<Reading> {
+    const withinMs = steps * stepMs + LOST_SHOWN_MS;
+    return this.read(stepMs, from, withinMs, (id, { keys }) => ['hgetall', keys.counts(id, stepMs)]);
   }
 
   /** Reads a range of steps of all instances that reported within `withinMs`. */
@@ -136,7 +122,14 @@ export class Overviews {
     fields?: readonly number[],
   ): Promise<Reading> {
     const values = fields?.length ?? MOST_STEPS;
-    const turns = new Turns();
+    let characters = 0;
+    // Lets requests of the app run while a lot is being read.
+    const turn = async (read: number): Promise<void> => {
+      characters += read;
+      if (characters < CHARACTERS) return;
+      characters = 0;
+      await setImmediate();
+    };
     let steps = new Steps();
     const begin = () => void (steps = new Steps());
     let found: FoundInstances;
@@ -148,7 +141,7 @@ export class Overviews {
         for (const [index, text] of Object.entries((reply ?? {}) as Record<string, string | null>)) {
           const step = fields === undefined ? Number(index) : fields[Number(index)]!;
           if (text === null || !(step >= from)) continue;
-          await turns.after(text.length);
+          await turn(text.length);
           const bucket = readBucket(text);
           if (bucket === undefined) isWhole = false;
           else steps.add(step, bucket, id);
@@ -169,7 +162,7 @@ export class Overviews {
     const own: Iterable<[number, Bucket]> = this.recorder.timeline.since(stepMs, from);
     for (const [step, bucket] of own) {
       if (fields !== undefined && !fields.includes(step)) continue;
-      await turns.after(bucket.limits.size * CHARACTERS_A_LIMIT);
+      await turn(bucket.limits.size * CHARACTERS_A_LIMIT);
       steps.add(step, bucket, self.id);
     }
     return { ...found, steps, problem };
@@ -177,7 +170,7 @@ export class Overviews {
 }
 
 function shownOf({ running, lost, coverage, problem }: Reading) {
-  return { instances: running, lost, coverage, ...(problem !== undefined && { problem }) };
+  return { instances: running, lost, coverage, problem };
 }
 
 /** The counts of several instances, by step. */
@@ -198,7 +191,6 @@ class Steps {
     addBucket(sum, bucket);
   }
 
-  /** The sum of a step. */
   at(step: number): Bucket | undefined {
     return this.buckets.get(step);
   }
@@ -215,7 +207,7 @@ class Steps {
     for (let time = from; time <= to; time += stepMs) times.push(time);
     const buckets = times.map((time) => this.buckets.get(time));
     const labels = new Set(buckets.flatMap((bucket) => [...(bucket?.limits.keys() ?? [])]));
-    const checks = (name: keyof Bucket['checks']) => buckets.map((bucket) => bucket?.checks[name] ?? 0);
+    const checks = CHECK_COUNTS.map((name) => [name, buckets.map((bucket) => bucket?.checks[name] ?? 0)]);
     const took = (part: number) => buckets.map((bucket) => (bucket ? quantile(bucket.latencies, part) : null));
     return {
       times,
@@ -223,15 +215,11 @@ class Steps {
       store: {
         p50: took(0.5),
         p99: took(0.99),
-        checks: checks('checks'),
-        fallback: checks('fallback'),
-        cache: checks('cache'),
-        prefetch: checks('prefetch'),
+        ...(Object.fromEntries(checks) as Record<keyof CheckCounts, number[]>),
       },
     };
   }
 
-  /** The sums of all steps since a time. */
   totals(from: number): Record<string, LimitTotals> {
     const all = emptyBucket();
     for (const [step, bucket] of this.buckets) if (step >= from) addBucket(all, bucket);

@@ -16,17 +16,12 @@ interface Node {
   pipeline(commands: unknown[][]): { exec(): Promise<[Error | null, unknown][] | null> };
 }
 
-/** The health data of one node. */
-interface NodeHealth {
-  readonly version: string | null;
-  readonly used: number | null;
-  readonly max: number | null;
-  readonly ours: number | null;
-}
+/** The health data of one node, or of all nodes together. */
+type NodeHealth = Pick<RedisInfo, 'version' | 'usedMemory' | 'maxMemory' | 'ourKeysBytes'>;
 
 /** Checks the health of Redis while somebody views it. */
 export class RedisHealth {
-  private known: NodeHealth | undefined;
+  private known: NodeHealth = { version: null, usedMemory: null, maxMemory: null, ourKeysBytes: null };
   private lookedAt = -Infinity;
   private looking: Promise<void> | undefined;
   /** The bytes of sampled keys by node; 0 for keys that belong to others. */
@@ -47,14 +42,10 @@ export class RedisHealth {
       await this.looking;
     }
     const up = redis.client.status === 'ready' && recorder.problem === undefined;
-    const { version = null, used = null, max = null, ours = null } = this.known ?? {};
     return {
       up,
-      mode: redis.isCluster ? 'cluster' : 'standalone',
-      version,
-      usedMemory: used,
-      maxMemory: max,
-      ourKeysBytes: ours,
+      mode: isCluster(redis.client) ? 'cluster' : 'standalone',
+      ...this.known,
       latencyMs: redis.latencyMs === null ? null : Number(redis.latencyMs.toPrecision(3)),
     };
   }
@@ -68,9 +59,9 @@ export class RedisHealth {
       const health = await withDeadline(Promise.all(nodes.map((node) => this.askNode(node))), 2 * this.timeoutMs);
       this.known = {
         version: health[0]?.version ?? null,
-        used: sum(health.map(({ used }) => used)),
-        max: sum(health.map(({ max }) => max)),
-        ours: sum(health.map(({ ours }) => ours)),
+        usedMemory: sum(health.map(({ usedMemory }) => usedMemory)),
+        maxMemory: sum(health.map(({ maxMemory }) => maxMemory)),
+        ourKeysBytes: sum(health.map(({ ourKeysBytes }) => ourKeysBytes)),
       };
     } catch {
       // The last known values are still approximately right.
@@ -89,12 +80,12 @@ export class RedisHealth {
     const field = (name: string) => new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(info)?.[1];
     const program = field('valkey_version') === undefined ? 'redis' : 'valkey';
     const version = field(`${program}_version`);
-    const max = Number(field('maxmemory') ?? NaN);
+    const [used, max] = [Number(field('used_memory') ?? NaN), Number(field('maxmemory') ?? NaN)];
     return {
       version: version === undefined ? null : `${program} ${version}`,
-      used: numberOr(field('used_memory'), null),
-      max: max > 0 ? max : null,
-      ours: await this.estimate(node, size, keys),
+      usedMemory: Number.isFinite(used) ? used : null,
+      maxMemory: max > 0 ? max : null,
+      ourKeysBytes: await this.estimate(node, size, keys),
     };
   }
 
@@ -129,9 +120,4 @@ async function replies(node: Node, commands: unknown[][]): Promise<unknown[]> {
 
 function sum(values: readonly (number | null)[]): number | null {
   return values.reduce((total, value) => (total === null || value === null ? null : total + value), 0);
-}
-
-function numberOr(text: string | undefined, otherwise: null): number | null {
-  const value = Number(text ?? NaN);
-  return Number.isFinite(value) ? value : otherwise;
 }

@@ -7,7 +7,6 @@ import { mergeFrequent, type Summary } from '../telemetry/space-saving.js';
 import type { WatchedLimits } from '../telemetry/watched-limits.js';
 import type { Instances } from './instances.js';
 
-/** The number of keys per list. */
 const SHOWN = 20;
 /** A viewer renews its interest before this time is over. */
 const WATCH_MS = 15_000;
@@ -15,17 +14,8 @@ const HEARD_MS = 60_000;
 /** The number of values that an instance publishes per limit. */
 const VALUES = 100;
 
-/** The published keys of all instances. */
-export interface PublishedByAll {
+interface PublishedByAll {
   readonly published: readonly PublishedLimits[];
-  readonly coverage: Coverage;
-  readonly problem?: string;
-}
-
-/** Keys that are known in plain text. */
-export interface KnownKeys {
-  readonly keys: readonly (readonly [label: string, identity: string])[];
-  readonly since: number | null;
   readonly coverage: Coverage;
   readonly problem?: string;
 }
@@ -58,7 +48,7 @@ export class TopLists {
       usedSince: merged.usedSince,
       at: Math.round(now),
       coverage,
-      ...(problem !== undefined && { problem }),
+      problem,
     };
   }
 
@@ -85,7 +75,7 @@ export class TopLists {
    * The most used and most rejected keys of limits, as pairs of label and identity. Keys whose identities are not kept are left out. Their
    * units are counted temporarily from now on. Never rejects because of Redis.
    */
-  async keysOf(labels: readonly string[]): Promise<KnownKeys> {
+  async keysOf(labels: readonly string[]) {
     const now = this.clock.now();
     for (const label of labels) this.limits.watch(label, now + WATCH_MS);
     const watching = labels.slice(0, MOST_WATCHED).flatMap((label) => this.watching(label, now));
@@ -106,7 +96,7 @@ export class TopLists {
     const keys = found
       .toSorted((one, other) => other.count - one.count)
       .map(({ label, identity }) => [label, identity] as const);
-    return { keys, since, coverage, ...(problem !== undefined && { problem }) };
+    return { keys, since, coverage, problem };
   }
 
   /** The keys that this instance knows. An observer counts nothing. */
@@ -145,8 +135,7 @@ export class TopLists {
 
   private listed(summaries: readonly Summary[], most: number, identities: ReadonlyMap<string, string>): TopKey[] {
     return mergeFrequent(summaries, most).map(({ key: id, count, error }) => {
-      const identity = this.isPlain ? identities.get(id) : undefined;
-      return { id, ...(identity !== undefined && { identity }), count, error };
+      return { id, identity: this.isPlain ? identities.get(id) : undefined, count, error };
     });
   }
 }

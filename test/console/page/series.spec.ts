@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Series } from '../../../lib/console/api.js';
-import { lastKnown, lately, merged, summed, totalsOf } from '../../../lib/console/page/data/series.js';
+import { lastKnown, merged, rateNow, summed, totalsOf } from '../../../lib/console/page/data/series.js';
 
 /** A series of a limit, from a time on. */
 function seriesOf(from: number, allowed: number[], name = 'api'): Series {
@@ -62,8 +62,8 @@ describe('numbers over time', () => {
     expect(totalsOf(series.limits['other']!)).toMatchObject({ allowed: 30, refused: 60, near: 0 });
   });
 
-  it('have a mean of the last steps, and a last value', () => {
-    expect([lately([1, 2, 4], 2), lately([], 2)]).toEqual([3, 0]);
+  it('have a rate of the last five seconds, and a last value', () => {
+    expect([rateNow([1, 2, 4, 4, 4, 6], 1_000), rateNow([1, 30], 15_000), rateNow([], 1_000)]).toEqual([4, 2, 0]);
     expect([lastKnown([1, null, 3, null]), lastKnown([null])]).toEqual([3, null]);
   });
 });

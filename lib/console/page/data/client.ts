@@ -1,6 +1,6 @@
 import type { FieldError, Problem } from '../../api.js';
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
-import { connection, useStore } from './store.js';
+import { connection, messageOf, useStore } from './store.js';
 
 interface Resource<T> {
   readonly data: T | undefined;
@@ -11,7 +11,7 @@ interface Resource<T> {
 
 /** The response of a path. It is loaded again every `everyMs` milliseconds, if set, and after a reconnect. */
 export function useResource<T>(path: string | undefined, everyMs?: number): Resource<T> {
-  const [state, setState] = useState<{ path?: string; data?: T; error?: string }>({});
+  const [state, setState] = useState<{ path?: string; data?: T | undefined; error?: string }>({});
   const { epoch } = useStore(connection);
   const asked = useRef(0);
 
@@ -20,16 +20,12 @@ export function useResource<T>(path: string | undefined, everyMs?: number): Reso
     const turn = ++asked.current;
     // Ignores a response if a newer request has already been answered.
     const settle = (next: { data?: T; error?: string }) => {
-      if (turn !== asked.current) return;
-      setState((last) => ({
-        path,
-        ...(last.path === path && last.data !== undefined && { data: last.data }),
-        ...next,
-      }));
+      if (turn === asked.current)
+        setState((last) => ({ ...(last.path === path && { data: last.data }), path, ...next }));
     };
     get<T>(path).then(
       (data) => settle({ data }),
-      (error: unknown) => settle({ error: error instanceof RequestError ? error.message : String(error) }),
+      (error: unknown) => settle({ error: messageOf(error) }),
     );
   }, [path]);
 
@@ -52,7 +48,6 @@ const BASE = new URL(
   document.baseURI,
 );
 
-/** A request that failed. */
 export class RequestError extends Error {
   constructor(
     message: string,
@@ -93,17 +88,9 @@ async function ask(path: string, init: RequestInit): Promise<Response> {
 
 async function answerOf<T>(response: Response): Promise<T> {
   if (response.ok) return (response.status === 204 ? undefined : await response.json()) as T;
-  const problem = await problemOf(response);
+  // The response of a proxy may have any body.
+  const problem = (await response.json().catch(() => null)) as Partial<Problem> | null;
   throw new RequestError(problem?.detail ?? sentenceOf(response.status), response.status, problem?.errors);
-}
-
-async function problemOf(response: Response): Promise<Partial<Problem> | undefined> {
-  try {
-    const body = (await response.json()) as unknown;
-    return typeof body === 'object' && body !== null ? body : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 function sentenceOf(status: number): string {

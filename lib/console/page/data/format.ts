@@ -1,41 +1,21 @@
 // The format of figures and times on the page.
 
-import { Store } from './store.js';
+import { choiceOf } from './store.js';
 
 /** The time zones of the page: that of the browser, or UTC. */
-const ZONES = ['local', 'utc'] as const;
-type Zone = (typeof ZONES)[number];
+type Zone = 'local' | 'utc';
 
-const KEY = 'rate-limit-console-zone';
 const LOCAL = new Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 /** The zones to choose from, which differ. */
-export const OFFERED: readonly Zone[] = LOCAL === 'UTC' ? ['utc'] : ZONES;
+export const OFFERED: readonly Zone[] = LOCAL === 'UTC' ? ['utc'] : ['local', 'utc'];
 
 /** The chosen time zone, which applies to all times on the page. */
-export const zone = new Store<Zone>(read());
-
-export function chooseZone(next: Zone): void {
-  zone.value = next;
-  try {
-    localStorage.setItem(KEY, next);
-  } catch {
-    // Without storage, the choice lasts until the page is closed.
-  }
-}
+export const zone = choiceOf('rate-limit-console-zone', OFFERED);
 
 /** The IANA name of a time zone, for display. */
 export function nameOfZone(of: Zone = zone.value): string {
   return of === 'utc' ? 'UTC' : LOCAL;
-}
-
-function read(): Zone {
-  try {
-    const stored = localStorage.getItem(KEY);
-    return OFFERED.find((name) => name === stored) ?? OFFERED[0]!;
-  } catch {
-    return OFFERED[0]!;
-  }
 }
 
 export * from '../../../engine/util/figures.js';

@@ -1,14 +1,14 @@
-import type { Incident, Overview, Tick, TopKeys } from '../../api.js';
+import type { Figures, Incident, Overview, Tick, TopKeys } from '../../api.js';
 import { get, RequestError, urlOf } from './client.js';
 import { connection, skew, Store } from './store.js';
 import { merged, totalsOf } from './series.js';
 
 /** The last five minutes, and the other data that the app sends each second. */
-export interface Live extends Omit<Overview, 'range'> {
+export interface Live extends Figures {
   /** Active incidents; absent until the first second arrives. */
   readonly incidents?: readonly Incident[];
   /** The top keys of the watched limit. */
-  readonly top?: TopKeys;
+  readonly top?: TopKeys | undefined;
 }
 
 const LENGTH = 300;
@@ -125,7 +125,7 @@ function hear(tick: Tick): void {
   const series = merged(live.value.series, tick.series, tick.stepMs, LENGTH);
   const { top: lastTop, problem: _problem, ...last } = live.value;
   const top = tick.top ?? (lastTop?.limit === watched ? lastTop : undefined);
-  live.value = { ...last, ...tick, series, totals: totals(series), ...(top && { top }) };
+  live.value = { ...last, ...tick, series, totals: totals(series), top };
 }
 
 async function load(): Promise<void> {

@@ -1,4 +1,4 @@
-import type { ChangeInfo, InstanceInfo, Overview } from '../../api.js';
+import type { ChangeInfo, Figures, InstanceInfo } from '../../api.js';
 import type { ChartMark } from '../parts/chart-options.js';
 import { plural, withMoments } from './format.js';
 import { setParams, useParam } from './route.js';
@@ -35,7 +35,7 @@ export function stepsIn(times: readonly number[], zoom: Zoom | undefined): { fro
 /**
  * The first step with known data: the first one with any counts, or in which a running instance already existed.
  */
-export function firstKnown({ series, instances, stepMs }: Omit<Overview, 'range'>): number {
+export function firstKnown({ series, instances, stepMs }: Figures): number {
   const started = Math.min(...instances.map(({ startedAt }) => startedAt));
   const known = series.times.findIndex((time, at) => (series.store.checks[at] ?? 0) > 0 || time + stepMs > started);
   return known === -1 ? series.times.length : known;

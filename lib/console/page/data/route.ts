@@ -9,7 +9,6 @@ export type Params = Readonly<Record<string, string>>;
 /** The view that the page displays. It is in the address after the `#`; identities never are. */
 export interface Route {
   readonly view: View;
-  /** A limit's name. */
   readonly limit?: string;
   readonly params: Params;
 }

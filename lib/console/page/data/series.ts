@@ -1,7 +1,13 @@
 import type { InstanceInfo, LimitSeries, LimitTotals, Series, StoreSeries } from '../../api.js';
 
 /** Returns true if the other instances could not be read, so that only the responding one is displayed. */
-export function isAlone({ problem, instances }: { problem?: string; instances: readonly InstanceInfo[] }): boolean {
+export function isAlone({
+  problem,
+  instances,
+}: {
+  problem?: string | undefined;
+  instances: readonly InstanceInfo[];
+}): boolean {
   return problem !== undefined && instances.every(({ self }) => self);
 }
 
@@ -33,16 +39,10 @@ export function merged(series: Series, newer: Series, stepMs: number, length: nu
     times: times.slice(-length),
     limits: Object.fromEntries(
       [...names].map((name) => {
-        const fields = LIMIT_FIELDS.map((field) => [
-          field,
-          put(ofLimit(series.limits, name)?.[field], ofLimit(newer.limits, name)?.[field], 0),
-        ]);
         const [old, fresh] = [ofLimit(series.limits, name), ofLimit(newer.limits, name)];
-        const more = ADAPTIVE_FIELDS.filter((field) => (old?.[field] ?? fresh?.[field]) !== undefined).map((field) => [
-          field,
-          put(old?.[field], fresh?.[field], 0),
-        ]);
-        return [name, Object.fromEntries([...fields, ...more]) as LimitSeries];
+        const more = ADAPTIVE_FIELDS.filter((field) => (old?.[field] ?? fresh?.[field]) !== undefined);
+        const fields = [...LIMIT_FIELDS, ...more].map((field) => [field, put(old?.[field], fresh?.[field], 0)]);
+        return [name, Object.fromEntries(fields) as LimitSeries];
       }),
     ),
     store: Object.fromEntries([
@@ -81,13 +81,15 @@ export function sum(values: readonly number[]): number {
   return values.reduce((total, value) => total + value, 0);
 }
 
-/** The mean of the last steps. It is displayed as "now", since single seconds vary. */
-export function lately(values: readonly number[], steps: number): number {
-  const last = values.slice(-steps);
-  return last.length === 0 ? 0 : sum(last) / last.length;
+/** The period that counts as "now", in milliseconds, since single seconds vary. */
+const NOW_MS = 5_000;
+
+/** The mean of the last steps, per second. */
+export function rateNow(values: readonly number[], stepMs: number): number {
+  const last = values.slice(-Math.max(1, Math.round(NOW_MS / stepMs)));
+  return last.length === 0 ? 0 : (sum(last) * 1_000) / (last.length * stepMs);
 }
 
-/** The last known value. */
 export function lastKnown(values: readonly (number | null)[]): number | null {
   return values.findLast((value) => value !== null) ?? null;
 }

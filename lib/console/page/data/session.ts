@@ -1,8 +1,7 @@
 import type { LimitInfo, Session } from '../../api.js';
 import { get, RequestError } from './client.js';
-import { Store } from './store.js';
+import { messageOf, Store } from './store.js';
 
-/** The properties of every view. */
 export interface ViewProps {
   readonly session: Session;
   /** The limit in the address. */
@@ -27,7 +26,7 @@ export async function loadSession(): Promise<void> {
     const canWrite = loaded.writable && (await may('api/write'));
     session.value = { session: loaded, canWrite, canAct: canWrite || (loaded.actable && (await may('api/act'))) };
   } catch (error) {
-    session.value = { ...session.value, error: error instanceof Error ? error.message : String(error) };
+    session.value = { ...session.value, error: messageOf(error) };
   }
 }
 

@@ -26,6 +26,25 @@ export class Store<T> {
   }
 }
 
+/** A store for a choice that outlasts the page: one of the options, the first by default. */
+export function choiceOf<T extends string>(key: string, options: readonly T[]): Store<T> {
+  let stored: string | null = null;
+  try {
+    stored = localStorage.getItem(key);
+  } catch {
+    // Without storage, the choice lasts until the page is closed.
+  }
+  const choice = new Store(options.find((option) => option === stored) ?? options[0]!);
+  choice.listen(() => {
+    try {
+      localStorage.setItem(key, choice.value);
+    } catch {
+      // As above.
+    }
+  });
+  return choice;
+}
+
 /** The value of a store. The component is rendered again when it changes. */
 export function useStore<T>(store: Store<T>): T {
   const [, draw] = useReducer<number, void>((count) => count + 1, 0);
@@ -44,7 +63,7 @@ interface Toast {
   readonly kind: 'done' | 'warning';
   readonly text: string;
   /** Undoes the change that the toast reports. */
-  readonly undo?: () => Promise<void>;
+  readonly undo: (() => Promise<void>) | undefined;
 }
 
 const SHOWN_MS = 8_000;
@@ -57,8 +76,16 @@ export const toasts = new Store<readonly Toast[]>([]);
 /** Displays a message about a change, with a way to undo it. Warnings stay until they are closed. */
 export function say(text: string, kind: Toast['kind'] = 'done', undo?: () => Promise<void>): void {
   const id = ++count;
-  toasts.value = [...toasts.value, { id, kind, text, ...(undo && { undo }) }].slice(-3);
+  toasts.value = [...toasts.value, { id, kind, text, undo }].slice(-3);
   if (kind === 'done') window.setTimeout(() => dismiss(id), undo ? UNDO_MS : SHOWN_MS);
+}
+
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+export function sayFailed(error: unknown): void {
+  say(messageOf(error), 'warning');
 }
 
 export function dismiss(id: number): void {
@@ -71,7 +98,7 @@ export async function undo({ id, undo: run }: Toast): Promise<void> {
   try {
     await run?.();
   } catch (error) {
-    say(`It was not undone: ${error instanceof Error ? error.message : String(error)}`, 'warning');
+    say(`It was not undone: ${messageOf(error)}`, 'warning');
   }
 }
 
@@ -102,7 +129,6 @@ export function useNow(): number {
   return now + skew.value;
 }
 
-/** The connection between the page and the app. */
 interface Connection {
   readonly state: 'connecting' | 'live' | 'paused' | 'lost' | 'denied';
   /** While the connection is lost: true if the app still answers other requests. */

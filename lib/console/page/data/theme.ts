@@ -1,25 +1,12 @@
-import { Store } from './store.js';
+import { choiceOf, Store } from './store.js';
 
-export const THEMES = ['system', 'light', 'dark'] as const;
-export type Theme = (typeof THEMES)[number];
-
-const KEY = 'rate-limit-console-theme';
+export type Theme = 'system' | 'light' | 'dark';
 
 /** The chosen theme. Charts are redrawn when it changes. */
-export const theme = new Store<Theme>(read());
+export const theme = choiceOf<Theme>('rate-limit-console-theme', ['system', 'light', 'dark']);
 
 /** Counts changes of the colours, by the switch or by the system. */
 export const colours = new Store(0);
-
-export function choose(next: Theme): void {
-  theme.value = next;
-  try {
-    localStorage.setItem(KEY, next);
-  } catch {
-    // Without storage, the theme lasts until the page is left.
-  }
-  apply();
-}
 
 export function apply(): void {
   if (theme.value === 'system') delete document.documentElement.dataset['theme'];
@@ -37,13 +24,5 @@ export function colour(token: string): string {
   return color;
 }
 
-function read(): Theme {
-  try {
-    const stored = localStorage.getItem(KEY);
-    return THEMES.find((name) => name === stored) ?? 'system';
-  } catch {
-    return 'system';
-  }
-}
-
+theme.listen(apply);
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => colours.value++);

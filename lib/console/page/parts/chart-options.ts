@@ -2,7 +2,6 @@ import type uPlot from 'uplot';
 import { clock, timeAs } from '../data/format.js';
 import { colour } from '../data/theme.js';
 
-/** A moment that a chart marks. */
 export interface ChartMark {
   /** In milliseconds since the epoch. */
   readonly at: number;
@@ -32,7 +31,6 @@ export function drawMarks(plot: uPlot, marks: readonly ChartMark[]): void {
   ctx.restore();
 }
 
-/** A line of a chart. */
 export interface ChartLine {
   readonly label: string;
   readonly values: readonly (number | null)[];

@@ -1,6 +1,7 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { RequestError } from '../data/client.js';
+import { messageOf } from '../data/store.js';
 import { Field, type FieldSpec } from './field.js';
 
 /** An action with a button. */
@@ -12,7 +13,7 @@ export interface Offered {
   readonly name?: string;
   readonly label: string;
   readonly main?: boolean;
-  readonly danger?: boolean;
+  readonly danger?: boolean | undefined;
   readonly action: Action;
 }
 
@@ -68,8 +69,14 @@ const REASON: FieldSpec = {
   required: true,
 };
 
+/** The dialog of an action, while it is open, and a function that opens it. */
+export function useDialog(): [JSX.Element | undefined, (action: Action | undefined) => void] {
+  const [action, setAction] = useState<Action>();
+  return [action && <ActionDialog action={action} onClose={() => setAction(undefined)} />, setAction];
+}
+
 /** Requests the fields of an action and a reason. Escape closes it, and the focus returns to its previous place. */
-export function ActionDialog({ action, onClose }: { action: Action; onClose: () => void }): JSX.Element {
+function ActionDialog({ action, onClose }: { action: Action; onClose: () => void }): JSX.Element {
   const dialog = useRef<HTMLDialogElement>(null);
   const opener = useRef<Element | null>(null);
   const fields = [...action.fields, action.reason ? { ...REASON, value: action.reason } : REASON];
@@ -116,10 +123,9 @@ export function ActionDialog({ action, onClose }: { action: Action; onClose: () 
       const errors = error instanceof RequestError ? error.fields : [];
       const known = errors.filter(({ field }) => fields.some(({ name }) => name === field));
       const unknown = errors.filter((one) => !known.includes(one)).map(({ field, message }) => `${field}: ${message}`);
-      const text = error instanceof Error ? error.message : String(error);
       fail(
         Object.fromEntries(known.map(({ field, message }) => [field, message])),
-        errors.length === 0 ? text : unknown.join(' '),
+        errors.length === 0 ? messageOf(error) : unknown.join(' '),
       );
     } finally {
       setBusy(false);

@@ -6,9 +6,9 @@ import { Icon } from './icons.js';
 export interface FieldSpec {
   readonly name: string;
   readonly label: string;
-  readonly hint?: string;
+  readonly hint?: string | undefined;
   readonly value?: string;
-  readonly placeholder?: string;
+  readonly placeholder?: string | undefined;
   readonly required?: boolean;
   /** Options to choose from, instead of text. */
   readonly options?: readonly { readonly value: string; readonly label: string }[];
@@ -23,7 +23,6 @@ interface Props {
   onChange: (value: string) => void;
 }
 
-/** A field with its label, its hint, and its error. */
 export function Field({ spec, value, error, onChange }: Props): JSX.Element {
   const id = useId();
   const described = [error && `${id}-error`, spec.hint && `${id}-hint`].filter(Boolean).join(' ');

@@ -1,9 +1,9 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { connection, dismiss, toasts, undo, useStore } from '../data/store.js';
-import { chooseZone, moment, nameOfZone, OFFERED, zone } from '../data/format.js';
+import { moment, nameOfZone, OFFERED, zone } from '../data/format.js';
 import { hrefOf, type Route, type View } from '../data/route.js';
 import { session } from '../data/session.js';
-import { choose, theme, type Theme, THEMES } from '../data/theme.js';
+import { theme } from '../data/theme.js';
 import { Icon, type IconName, Logo } from './icons.js';
 import { Badge, Choice, Select } from './small.js';
 import { pause, resume } from '../data/live.js';
@@ -46,10 +46,12 @@ const LINKS: readonly { view: View; label: string; icon: IconName }[] = [
   { view: 'changes', label: 'Changes', icon: 'changes' },
 ];
 
-const THEME_ICONS: Record<Theme, IconName> = { system: 'system', light: 'sun', dark: 'moon' };
-const THEME_LABELS: Record<Theme, string> = { system: 'Theme of the system', light: 'Light theme', dark: 'Dark theme' };
+const THEME_OPTIONS = [
+  { value: 'system', label: 'Theme of the system', icon: 'system' },
+  { value: 'light', label: 'Light theme', icon: 'sun' },
+  { value: 'dark', label: 'Dark theme', icon: 'moon' },
+] as const;
 
-/** The frame around every view. */
 export function Frame({ route, children }: { route: Route; children: ComponentChildren }): JSX.Element {
   const { session: about, canAct, canWrite } = useStore(session);
   return (
@@ -118,14 +120,21 @@ export function Frame({ route, children }: { route: Route; children: ComponentCh
 }
 
 function ThemeChoice(): JSX.Element {
-  const options = THEMES.map((value) => ({ value, label: THEME_LABELS[value], icon: THEME_ICONS[value] }));
-  return <Choice name="theme" legend="Theme" value={useStore(theme)} options={options} onChoose={choose} />;
+  return (
+    <Choice
+      name="theme"
+      legend="Theme"
+      value={useStore(theme)}
+      options={THEME_OPTIONS}
+      onChoose={(next) => (theme.value = next)}
+    />
+  );
 }
 
 /** The time zone of the page, and a control to change it. */
 function ZoneChoice(): JSX.Element {
   const options = OFFERED.map((each) => [each, nameOfZone(each)] as const);
-  return <Select label="Times in" value={useStore(zone)} options={options} onChoose={chooseZone} />;
+  return <Select label="Times in" value={useStore(zone)} options={options} onChoose={(next) => (zone.value = next)} />;
 }
 
 /** Reports that the app or its Redis doesn't respond, as long as it lasts. */

@@ -1,5 +1,4 @@
-import type { JSX } from 'preact';
-import { useId } from 'preact/hooks';
+import type { ComponentChildren, JSX } from 'preact';
 import { plural, whole } from '../data/format.js';
 import { setParams, useParam } from '../data/route.js';
 
@@ -24,51 +23,72 @@ export function usePaged<T>(items: readonly T[], size: number): Paged<T> {
 export function Pager<T>({ of: { page, pages, all, size, shown }, what }: { of: Paged<T>; what: string }): JSX.Element {
   const first = (page - 1) * size + 1;
   if (pages === 1) return <></>;
+  const turn = (by: number): void => setParams({ page: page + by === 1 ? '' : String(page + by) });
   return (
-    <nav class="pager" aria-label={`Pages of ${what}`}>
-      <button type="button" class="button small" aria-disabled={page === 1} onClick={() => page > 1 && turn(page - 1)}>
-        Back
-      </button>
+    <PageTurns what={what} hasBack={page > 1} hasNext={page < pages} onTurn={turn}>
       <span class="numbers" role="status">
         {whole(first)} to {whole(first + shown.length - 1)} of {whole(all)}
       </span>
-      <button
-        type="button"
-        class="button small"
-        aria-disabled={page === pages}
-        onClick={() => page < pages && turn(page + 1)}
-      >
+    </PageTurns>
+  );
+}
+
+interface Turns {
+  readonly what: string;
+  readonly hasBack: boolean;
+  readonly hasNext: boolean;
+  onTurn: (by: 1 | -1) => void;
+  readonly children?: ComponentChildren;
+}
+
+export function PageTurns({ what, hasBack, hasNext, onTurn, children }: Turns): JSX.Element {
+  return (
+    <nav class="pager" aria-label={`Pages of ${what}`}>
+      <button type="button" class="button small" aria-disabled={!hasBack} onClick={() => hasBack && onTurn(-1)}>
+        Back
+      </button>
+      {children}
+      <button type="button" class="button small" aria-disabled={!hasNext} onClick={() => hasNext && onTurn(1)}>
         Next
       </button>
     </nav>
   );
 }
 
-function turn(to: number): void {
-  setParams({ page: to === 1 ? '' : String(to) });
-}
-
 /** A field that filters a list by text. The text is in the address, so don't use it for identities. */
 export function Find({ what, found }: { what: string; found: number }): JSX.Element {
-  const id = useId();
   const [find, setFind] = useParam('find', '');
   return (
-    <div class="find">
-      <label for={id} class="hidden-text">
-        Find {what}
-      </label>
-      <input
-        id={id}
-        type="search"
-        autoComplete="off"
-        spellcheck={false}
-        placeholder={`Find ${what}`}
-        value={find}
-        onInput={(event) => setFind(event.currentTarget.value)}
-      />
+    <Search label={`Find ${what}`} value={find} onInput={setFind}>
       <span class="hidden-text" role="status">
         {find === '' ? '' : `${plural(found, 'match', 'matches')} for ${find}`}
       </span>
+    </Search>
+  );
+}
+
+interface Searching {
+  readonly label: string;
+  /** @default the label */
+  readonly placeholder?: string;
+  readonly value: string;
+  onInput: (text: string) => void;
+  readonly children?: ComponentChildren;
+}
+
+export function Search({ label, placeholder = label, value, onInput, children }: Searching): JSX.Element {
+  return (
+    <div class="find">
+      <input
+        type="search"
+        aria-label={label}
+        autoComplete="off"
+        spellcheck={false}
+        placeholder={placeholder}
+        value={value}
+        onInput={(event) => onInput(event.currentTarget.value)}
+      />
+      {children}
     </div>
   );
 }

@@ -1,5 +1,6 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { useId } from 'preact/hooks';
+import { moment, relative } from '../data/format.js';
 import { Icon, type IconName } from './icons.js';
 
 export type Tone = 'good' | 'danger' | 'warning' | 'accent' | 'plum' | 'plain';
@@ -155,6 +156,11 @@ export function Choice<T extends string>({
   );
 }
 
+/** The options of a selection from a table of labels. */
+export function labelsOf<T extends string>(known: Readonly<Record<T, { readonly label: string }>>): [T, string][] {
+  return Object.entries<{ readonly label: string }>(known).map(([value, { label }]) => [value as T, label]);
+}
+
 /** A selection that takes little space. */
 export function Select<T extends string>({
   label,
@@ -182,7 +188,23 @@ export function Select<T extends string>({
   );
 }
 
-/** A bar that is filled to a share. */
+export function UntilCell({ at, now }: { at: number | null; now: number }): JSX.Element {
+  return (
+    <td data-label="Until" title={at === null ? undefined : moment(at)}>
+      {at === null ? 'without an end' : relative(at, now)}
+    </td>
+  );
+}
+
+export function Fact({ name, children }: { name: string; children: ComponentChildren }): JSX.Element {
+  return (
+    <>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </>
+  );
+}
+
 export function Bar({
   share,
   tone,
@@ -239,30 +261,40 @@ export function Fold({
   );
 }
 
-/** The head of a table: its columns, of which `numbers` are aligned to the right, and a column of buttons whose title is only read out. */
-export function Columns({
+/** A table, with columns of which `numbers` are aligned to the right, and a column of buttons whose title is only read out. */
+export function Table({
+  id,
+  label,
   of,
   numbers = [],
   action,
+  children,
 }: {
+  /** The id of its heading; or use `label`. */
+  id?: string;
+  label?: string;
   of: readonly string[];
   numbers?: readonly string[];
   action?: string | undefined;
+  children: ComponentChildren;
 }): JSX.Element {
   return (
-    <thead>
-      <tr>
-        {of.map((title) => (
-          <th key={title} scope="col" class={numbers.includes(title) ? 'number' : undefined}>
-            {title}
-          </th>
-        ))}
-        {action !== undefined && (
-          <th scope="col">
-            <span class="hidden-text">{action}</span>
-          </th>
-        )}
-      </tr>
-    </thead>
+    <table class="table" aria-labelledby={id} aria-label={label}>
+      <thead>
+        <tr>
+          {of.map((title) => (
+            <th key={title} scope="col" class={numbers.includes(title) ? 'number' : undefined}>
+              {title}
+            </th>
+          ))}
+          {action !== undefined && (
+            <th scope="col">
+              <span class="hidden-text">{action}</span>
+            </th>
+          )}
+        </tr>
+      </thead>
+      <tbody>{children}</tbody>
+    </table>
   );
 }

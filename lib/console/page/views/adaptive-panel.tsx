@@ -1,6 +1,6 @@
 import type { JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
-import type { Overview } from '../../api.js';
+import type { Figures } from '../../api.js';
 import { milliseconds, perSecond } from '../data/format.js';
 import { ofLimit } from '../data/series.js';
 import { Chart } from '../parts/chart.js';
@@ -8,13 +8,7 @@ import type { ChartLine } from '../parts/chart-options.js';
 import { Panel } from '../parts/small.js';
 
 /** The admitted units of an adaptive limit, those in flight, and how long they took, over time. */
-export function AdaptivePanel({
-  limit,
-  overview,
-}: {
-  limit: string;
-  overview: Omit<Overview, 'range'>;
-}): JSX.Element | null {
+export function AdaptivePanel({ limit, overview }: { limit: string; overview: Figures }): JSX.Element | null {
   const { series, stepMs } = overview;
   const of = ofLimit(series.limits, limit);
   const shown = useMemo(() => {

@@ -4,12 +4,12 @@ import type { ChangeInfo, Changed, Changes, RollbackPreview } from '../../api.js
 import { sayChanged } from '../data/changed.js';
 import { get, post, useResource } from '../data/client.js';
 import { moment, plural, relative } from '../data/format.js';
-import { identityOf, say, useNow, useStore } from '../data/store.js';
+import { identityOf, say, sayFailed, useNow, useStore } from '../data/store.js';
 import { hrefOf, useParam } from '../data/route.js';
 import { loadSession, session, type ViewProps } from '../data/session.js';
-import { type Action, ActionDialog } from '../parts/dialog.js';
-import { matches, Pager, usePaged } from '../parts/paged.js';
-import { Badge, Columns, Empty, Note, Panel, Select, type Tone, ViewHead, Waiting } from '../parts/small.js';
+import { type Action, useDialog } from '../parts/dialog.js';
+import { matches, Pager, Search, usePaged } from '../parts/paged.js';
+import { Badge, Empty, labelsOf, Note, Panel, Select, Table, type Tone, ViewHead, Waiting } from '../parts/small.js';
 import { sentenceOf, differenceText, KINDS, type Kind } from './change-text.js';
 
 const TONES: Readonly<Record<ChangeInfo['action'], Tone>> = {
@@ -30,7 +30,7 @@ export function ChangesView({ session: about, limit }: ViewProps): JSX.Element {
   const query = limit === undefined ? '' : `?limit=${encodeURIComponent(limit)}`;
   const { data, error, reload } = useResource<Changes>(`api/changes${query}`, 10_000);
   const { canWrite } = useStore(session);
-  const [action, setAction] = useState<Action>();
+  const [dialog, openDialog] = useDialog();
   // Not in the address, since the search may contain an identity.
   const [find, setFind] = useState('');
   const [kind, setKind] = useParam<Kind>('kind', 'all', Object.keys(KINDS) as Kind[]);
@@ -46,9 +46,7 @@ export function ChangesView({ session: about, limit }: ViewProps): JSX.Element {
     void loadSession();
   };
   const open = (made: Promise<Action>): void => {
-    made.then(setAction, (failure: unknown) =>
-      say(failure instanceof Error ? failure.message : String(failure), 'warning'),
-    );
+    made.then(openDialog, sayFailed);
   };
   return (
     <>
@@ -80,23 +78,8 @@ export function ChangesView({ session: about, limit }: ViewProps): JSX.Element {
         <Panel id="log" title="Log" bare>
           {data.changes.length > 0 && (
             <div class="toolbar">
-              <div class="find">
-                <input
-                  type="search"
-                  aria-label="Find changes"
-                  autoComplete="off"
-                  spellcheck={false}
-                  placeholder="Find changes: who, what, why"
-                  value={find}
-                  onInput={(event) => setFind(event.currentTarget.value)}
-                />
-              </div>
-              <Select
-                label="Show"
-                value={kind}
-                onChoose={setKind}
-                options={Object.entries(KINDS).map(([value, { label }]) => [value as Kind, label])}
-              />
+              <Search label="Find changes" placeholder="Find changes: who, what, why" value={find} onInput={setFind} />
+              <Select label="Show" value={kind} onChoose={setKind} options={labelsOf(KINDS)} />
               <span class="soft small" role="status">
                 {found.length < data.changes.length && `${plural(found.length, 'change')} of ${data.changes.length}`}
               </span>
@@ -114,14 +97,14 @@ export function ChangesView({ session: about, limit }: ViewProps): JSX.Element {
           ) : (
             <Log
               changes={paged.shown}
-              onUndo={canWrite ? (change) => setAction(undoing(change, done)) : undefined}
+              onUndo={canWrite ? (change) => openDialog(undoing(change, done)) : undefined}
               onRollback={canWrite ? (change) => open(rollingBack(change, done)) : undefined}
             />
           )}
           <Pager of={paged} what="changes" />
         </Panel>
       )}
-      {action && <ActionDialog action={action} onClose={() => setAction(undefined)} />}
+      {dialog}
     </>
   );
 }
@@ -142,52 +125,49 @@ function Log({
   const now = useNow();
   const versions = changes.map(({ version }) => version);
   return (
-    <table class="table" aria-labelledby="log">
-      <Columns of={['What', 'When']} action={onRollback && 'Undo, or roll back'} />
-      <tbody>
-        {changes.map((change, index) => (
-          <tr key={`${change.at} ${change.version} ${index}`}>
-            <th scope="row" class="wide">
-              <Badge tone={TONES[change.action]}>{change.action}</Badge> {sentenceOf(change, nameOf(change))}
-              {change.version !== null && (
-                <span class="sub">
-                  version {change.version}
-                  {change.rollbackTo !== undefined && `, back to ${change.rollbackTo}`}
+    <Table id="log" of={['What', 'When']} action={onRollback && 'Undo, or roll back'}>
+      {changes.map((change, index) => (
+        <tr key={`${change.at} ${change.version} ${index}`}>
+          <th scope="row" class="wide">
+            <Badge tone={TONES[change.action]}>{change.action}</Badge> {sentenceOf(change, nameOf(change))}
+            {change.version !== null && (
+              <span class="sub">
+                version {change.version}
+                {change.rollbackTo !== undefined && `, back to ${change.rollbackTo}`}
+              </span>
+            )}
+          </th>
+          <td data-label="When" class="when numbers">
+            {moment(change.at)}
+            <span class="sub">{relative(change.at, now)}</span>
+          </td>
+          {onRollback && (
+            <td class="number">
+              {change.version !== null && versions.indexOf(change.version) === index && (
+                <span class="buttons">
+                  <button
+                    type="button"
+                    class="button small"
+                    aria-label={`Undo version ${change.version} alone`}
+                    onClick={() => onUndo?.(change)}
+                  >
+                    Undo
+                  </button>
+                  <button
+                    type="button"
+                    class="button small"
+                    aria-label={`Roll back to before version ${change.version}`}
+                    onClick={() => onRollback(change)}
+                  >
+                    Roll back
+                  </button>
                 </span>
               )}
-            </th>
-            <td data-label="When" class="when numbers">
-              {moment(change.at)}
-              <span class="sub">{relative(change.at, now)}</span>
             </td>
-            {onRollback && (
-              <td class="number">
-                {change.version !== null && versions.indexOf(change.version) === index && (
-                  <span class="buttons">
-                    <button
-                      type="button"
-                      class="button small"
-                      aria-label={`Undo version ${change.version} alone`}
-                      onClick={() => onUndo?.(change)}
-                    >
-                      Undo
-                    </button>
-                    <button
-                      type="button"
-                      class="button small"
-                      aria-label={`Roll back to before version ${change.version}`}
-                      onClick={() => onRollback(change)}
-                    >
-                      Roll back
-                    </button>
-                  </span>
-                )}
-              </td>
-            )}
-          </tr>
-        ))}
-      </tbody>
-    </table>
+          )}
+        </tr>
+      ))}
+    </Table>
   );
 }
 

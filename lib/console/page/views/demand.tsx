@@ -5,9 +5,10 @@ import { post, useResource } from '../data/client.js';
 import { clock, duration, percent, plural, whole } from '../data/format.js';
 import { loadSession, session } from '../data/session.js';
 import { say, useStore } from '../data/store.js';
-import { type Action, ActionDialog } from '../parts/dialog.js';
+import { type Action, useDialog } from '../parts/dialog.js';
 import { Empty, Note, Panel, Waiting } from '../parts/small.js';
 import { EXPIRY } from './key-actions.js';
+import { filled } from './patch-fields.js';
 
 const EVERY_MS = 15_000;
 
@@ -55,7 +56,7 @@ function Chooser({
   const id = useId();
   const { canWrite } = useStore(session);
   const [chosen, setChosen] = useState<number>();
-  const [action, setAction] = useState<Action>();
+  const [dialog, openDialog] = useDialog();
   const wanted = chosen ?? current ?? rates[0]!.rate;
   const at = nearest(
     rates.map(({ rate }) => rate),
@@ -75,8 +76,7 @@ function Chooser({
     confirm: title,
     reason: `${whole(rate)} in ${every} refuses ${percent(refused, 1)}, ${whole(hit)} of ${plural(clients, 'client')}`,
     async run({ reason, expiresIn }) {
-      const ends = expiresIn?.trim() ? { expiresIn: expiresIn.trim() } : {};
-      const body = { limit: limit.name, patch: { rate }, reason, ...ends };
+      const body = { limit: limit.name, patch: { rate }, reason, expiresIn: filled(expiresIn) };
       const { warning } = await post<Changed>(`api/${path}`, body);
       onChanged();
       void loadSession();
@@ -103,23 +103,17 @@ function Chooser({
       </p>
       {canWrite && limit.changeable && rate !== current && (
         <div class="buttons">
-          <button
-            type="button"
-            class="button"
-            onClick={() => setAction(acts('candidates/set', 'Preview as a candidate', 'has a candidate.', []))}
-          >
-            Preview as a candidate
-          </button>
-          <button
-            type="button"
-            class="button"
-            onClick={() => setAction(acts('rates/set', 'Enforce', 'has another rate.', [EXPIRY]))}
-          >
-            Enforce
-          </button>
+          {[
+            acts('candidates/set', 'Preview as a candidate', 'has a candidate.', []),
+            acts('rates/set', 'Enforce', 'has another rate.', [EXPIRY]),
+          ].map((action) => (
+            <button key={action.title} type="button" class="button" onClick={() => openDialog(action)}>
+              {action.title}
+            </button>
+          ))}
         </div>
       )}
-      {action && <ActionDialog action={action} onClose={() => setAction(undefined)} />}
+      {dialog}
     </div>
   );
 }

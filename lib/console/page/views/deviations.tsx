@@ -3,12 +3,13 @@ import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Deviation, DeviationKind, Deviations } from '../../api.js';
 import { post } from '../data/client.js';
-import { connection, identityOf, useNow, useStore } from '../data/store.js';
-import { moment, relative, whole } from '../data/format.js';
+import { connection, identityOf, messageOf, useNow, useStore } from '../data/store.js';
+import { moment, whole } from '../data/format.js';
 import { useParam } from '../data/route.js';
 import { session, type ViewProps } from '../data/session.js';
-import { type Action, ActionDialog } from '../parts/dialog.js';
-import { Badge, Choice, Columns, Empty, Note, Panel, Select, ViewHead, Waiting } from '../parts/small.js';
+import { useDialog } from '../parts/dialog.js';
+import { PageTurns, Search } from '../parts/paged.js';
+import { Badge, Choice, Empty, Note, Panel, Select, Table, UntilCell, ViewHead, Waiting } from '../parts/small.js';
 import { ending } from './deviation-ends.js';
 import { Who } from './quick-actions.js';
 
@@ -38,7 +39,7 @@ export function DeviationsView({ session: about }: ViewProps): JSX.Element {
   // The search may contain an identity, so it isn't in the address.
   const [find, setFind] = useState('');
   const { data, error, reload, page, turn } = useDeviations(kind, limit, find);
-  const [action, setAction] = useState<Action>();
+  const [dialog, openDialog] = useDialog();
   const shown = data?.entries.slice(page.from, page.from + SHOWN) ?? [];
   const described = KINDS.find(({ value }) => value === kind)!;
   const hasMore = data !== undefined && (data.entries.length > page.from + SHOWN || data.next !== undefined);
@@ -70,22 +71,10 @@ export function DeviationsView({ session: about }: ViewProps): JSX.Element {
               {hasMore ? 'There may be some on the next page.' : 'Changes appear here within two seconds.'}
             </Empty>
           ) : (
-            <Rows entries={shown} onEnd={mayEnd ? (entry) => setAction(ending(entry, reload)) : undefined} />
+            <Rows entries={shown} onEnd={mayEnd ? (entry) => openDialog(ending(entry, reload)) : undefined} />
           )}
           {(hasMore || page.isLater) && (
-            <nav class="pager" aria-label="Pages of deviations">
-              <button
-                type="button"
-                class="button small"
-                aria-disabled={!page.isLater}
-                onClick={() => page.isLater && turn(-1)}
-              >
-                Back
-              </button>
-              <button type="button" class="button small" aria-disabled={!hasMore} onClick={() => hasMore && turn(1)}>
-                Next
-              </button>
-            </nav>
+            <PageTurns what="deviations" hasBack={page.isLater} hasNext={hasMore} onTurn={turn} />
           )}
         </Panel>
       )}
@@ -95,7 +84,7 @@ export function DeviationsView({ session: about }: ViewProps): JSX.Element {
           here: a list decides instead of the limit, Redis doesn't respond, or the limit isn't part of this app.
         </Note>
       )}
-      {action && <ActionDialog action={action} onClose={() => setAction(undefined)} />}
+      {dialog}
     </>
   );
 }
@@ -104,27 +93,12 @@ function Find({ value, onFind }: { value: string; onFind: (text: string) => void
   const [text, setText] = useState(value);
   const timer = useRef(0);
   useEffect(() => () => window.clearTimeout(timer.current), []);
-  return (
-    <div class="find">
-      <label for="find-deviations" class="hidden-text">
-        Find by key, author or reason
-      </label>
-      <input
-        id="find-deviations"
-        type="search"
-        autoComplete="off"
-        spellcheck={false}
-        placeholder="Find by key, author or reason"
-        value={text}
-        onInput={(event) => {
-          const next = event.currentTarget.value;
-          setText(next);
-          window.clearTimeout(timer.current);
-          timer.current = window.setTimeout(() => onFind(next.trim()), TYPING_MS);
-        }}
-      />
-    </div>
-  );
+  const search = (next: string): void => {
+    setText(next);
+    window.clearTimeout(timer.current);
+    timer.current = window.setTimeout(() => onFind(next.trim()), TYPING_MS);
+  };
+  return <Search label="Find by key, author or reason" value={text} onInput={search} />;
 }
 
 /** The responses to one query, page by page. */
@@ -143,7 +117,7 @@ function useDeviations(kind: DeviationKind, limit: string, find: string) {
     const body = { kind, ...(find && { find }), ...(limit && { limit }), ...(cursor && { cursor }) };
     const answer = await post<Deviations>('api/deviations', body).then(
       (data) => ({ asked, data }),
-      (failure: unknown) => ({ asked, error: failure instanceof Error ? failure.message : String(failure) }),
+      (failure: unknown) => ({ asked, error: messageOf(failure) }),
     );
     if (newest.current === asked) setFound((last) => (last?.asked === asked ? { ...last, ...answer } : answer));
   };
@@ -199,48 +173,43 @@ function Rows({
 }): JSX.Element {
   const now = useNow();
   return (
-    <table class="table" aria-labelledby="deviations">
-      <Columns of={['Who', 'Limit', 'What', 'Until', 'By']} action={onEnd && 'End it'} />
-      <tbody>
-        {entries.map((entry) => {
-          const action = onEnd && ending(entry, () => undefined);
-          return (
-            <tr key={`${entry.kind} ${entry.limit} ${entry.id} ${entry.kind === 'overrides' ? entry.of : ''}`}>
-              <th scope="row">
-                <Whom of={entry} />
-              </th>
-              <td data-label="Limit" class="wide">
-                {entry.limit ?? 'all limits'}
+    <Table id="deviations" of={['Who', 'Limit', 'What', 'Until', 'By']} action={onEnd && 'End it'}>
+      {entries.map((entry) => {
+        const action = onEnd && ending(entry, () => undefined);
+        return (
+          <tr key={`${entry.kind} ${entry.limit} ${entry.id} ${entry.kind === 'overrides' ? entry.of : ''}`}>
+            <th scope="row">
+              <Whom of={entry} />
+            </th>
+            <td data-label="Limit" class="wide">
+              {entry.limit ?? 'all limits'}
+            </td>
+            <td data-label="What">
+              <What of={entry} />
+            </td>
+            <UntilCell at={entry.expiresAt} now={now} />
+            <td data-label="By" class="wide">
+              {madeBy(entry)}
+              {entry.reason !== undefined && <span class="sub">{entry.reason}</span>}
+            </td>
+            {onEnd && (
+              <td class="number">
+                {action && (
+                  <button
+                    type="button"
+                    class="button small"
+                    aria-label={`${action.confirm}: ${nameOf(entry)}`}
+                    onClick={() => onEnd(entry)}
+                  >
+                    {action.confirm}
+                  </button>
+                )}
               </td>
-              <td data-label="What">
-                <What of={entry} />
-              </td>
-              <td data-label="Until" title={entry.expiresAt === null ? undefined : moment(entry.expiresAt)}>
-                {entry.expiresAt === null ? 'without an end' : relative(entry.expiresAt, now)}
-              </td>
-              <td data-label="By" class="wide">
-                {madeBy(entry)}
-                {entry.reason !== undefined && <span class="sub">{entry.reason}</span>}
-              </td>
-              {onEnd && (
-                <td class="number">
-                  {action && (
-                    <button
-                      type="button"
-                      class="button small"
-                      aria-label={`${action.confirm}: ${nameOf(entry)}`}
-                      onClick={() => onEnd(entry)}
-                    >
-                      {action.confirm}
-                    </button>
-                  )}
-                </td>
-              )}
-            </tr>
-          );
-        })}
-      </tbody>
-    </table>
+            )}
+          </tr>
+        );
+      })}
+    </Table>
   );
 }
 

@@ -7,7 +7,7 @@ import { live } from '../data/live.js';
 import { useNow, useStore } from '../data/store.js';
 import { hrefOf } from '../data/route.js';
 import { session } from '../data/session.js';
-import { type Action, ActionDialog } from '../parts/dialog.js';
+import { type Action, useDialog } from '../parts/dialog.js';
 import { Icon } from '../parts/icons.js';
 import { Badge, Panel } from '../parts/small.js';
 import { KeyButtons, RaiseLimit, Who } from './quick-actions.js';
@@ -28,9 +28,8 @@ export function Incidents({
 }): JSX.Element | null {
   const all = useStore(live)?.incidents;
   const incidents = only === undefined ? all : all?.filter((each) => 'limit' in each && each.limit === only);
-  const { canAct, canWrite } = useStore(session);
   const [isOpen, setOpen] = useState(false);
-  const [action, setAction] = useState<Action>();
+  const [dialog, openDialog] = useDialog();
   if (incidents === undefined || (only !== undefined && incidents.length === 0)) return null;
   const shown = isOpen ? incidents : incidents.slice(0, SHOWN);
   return (
@@ -50,9 +49,7 @@ export function Incidents({
               key={incident.id}
               incident={incident}
               limit={limits.find(({ name }) => 'limit' in incident && name === incident.limit)}
-              canAct={canAct}
-              canWrite={canWrite}
-              onAct={setAction}
+              onAct={openDialog}
             />
           ))}
         </ul>
@@ -64,7 +61,7 @@ export function Incidents({
           </button>
         </div>
       )}
-      {action && <ActionDialog action={action} onClose={() => setAction(undefined)} />}
+      {dialog}
     </Panel>
   );
 }
@@ -72,17 +69,14 @@ export function Incidents({
 function IncidentRow({
   incident,
   limit,
-  canAct,
-  canWrite,
   onAct,
 }: {
   incident: Incident;
   limit: LimitInfo | undefined;
-  canAct: boolean;
-  canWrite: boolean;
   onAct: (action: Action) => void;
 }): JSX.Element {
   const now = useNow();
+  const { canAct, canWrite } = useStore(session);
   const keys = 'keys' in incident ? incident.keys.slice(0, KEYS) : [];
   const reason = reasonFor(incident);
   return (
@@ -90,7 +84,8 @@ function IncidentRow({
       <div class="what">
         <Badge tone={incident.severity === 'critical' ? 'danger' : 'warning'}>{LABELS[incident.kind]}</Badge>{' '}
         <span>
-          {'limit' in incident && <Limit name={incident.limit} />} {incidentText(incident)}
+          {'limit' in incident && <a href={hrefOf('limit', incident.limit)}>{incident.limit}</a>}{' '}
+          {incidentText(incident)}
         </span>{' '}
         <span class="soft numbers" title={clock(incident.since)}>
           {incident.sinceEarlier ? 'longer than' : 'since'} {relative(incident.since, now).replace(/ ago$/, '')}
@@ -135,8 +130,4 @@ function reasonFor(incident: Incident): string {
   return incident.kind === 'refused'
     ? `${limit} refused ${whole(refused)} of ${whole(allowed + refused)} in a minute`
     : `${limit} came near its quota`;
-}
-
-function Limit({ name }: { name: string }): JSX.Element {
-  return <a href={hrefOf('limit', name)}>{name}</a>;
 }

@@ -1,5 +1,4 @@
 import { legible } from '../../../engine/util/figures.js';
-import type { ComponentChildren } from 'preact';
 import type { KeyChanged, LimitInfo, LimitState, RateInfo } from '../../api.js';
 import { sayKeyChanged } from '../data/changed.js';
 import { post } from '../data/client.js';
@@ -7,7 +6,8 @@ import type { Action, Offered } from '../parts/dialog.js';
 import type { FieldSpec } from '../parts/field.js';
 import { numberOf, patchFields, patchOf } from './patch-fields.js';
 
-interface Context {
+/** A limit and the identity to act on. */
+export interface Context {
   readonly state: LimitState;
   readonly info: LimitInfo | undefined;
   /** Its rate, if it can be changed. */
@@ -46,75 +46,47 @@ export function keyActions(context: Context): Offered[] {
   const { state, info, rate, blocked, canWrite } = context;
   const isOwn = state.rateSource === 'key';
   const mayEnd = canWrite || !isOwn || state.override?.expiresAt !== null;
+  const offer = (path: string, described: Described): Offered => ({
+    name: path,
+    label: described.label ?? described.title,
+    danger: described.danger,
+    action: action(context, path, described),
+  });
   const offered: (Offered | false)[] = [
-    {
-      name: 'block',
+    offer('block', {
       label: blocked ? 'Block again' : 'Block',
+      title: 'Block',
+      intro: ' is rejected by this limit until the time is over or you unblock it.',
+      fields: [DURATION],
       danger: true,
-      action: action(context, 'block', {
-        title: 'Block',
-        intro: ' is rejected by this limit until the time is over or you unblock it.',
-        fields: [DURATION],
-        danger: true,
-      }),
-    },
-    blocked && {
-      name: 'unblock',
-      label: 'Unblock',
-      action: action(context, 'unblock', {
-        title: 'Unblock',
-        intro: ' is limited again as before the block.',
-        gone: true,
-      }),
-    },
-    {
-      name: 'reset',
-      label: 'Reset',
-      action: action(context, 'reset', {
-        title: 'Reset',
-        intro: ' gets its whole quota back. A block also ends.',
-      }),
-    },
-    !info?.leases && {
-      name: 'refund',
-      label: 'Refund',
-      action: action(context, 'refund', {
-        title: 'Refund',
-        intro: ' gets these units back.',
-        fields: [unitsField(state)],
-      }),
-    },
-    !info?.leases && {
-      name: 'penalize',
-      label: 'Penalize',
-      danger: true,
-      action: action(context, 'penalize', {
+    }),
+    blocked && offer('unblock', { title: 'Unblock', intro: ' is limited again as before the block.', gone: true }),
+    offer('reset', { title: 'Reset', intro: ' gets its whole quota back. A block also ends.' }),
+    !info?.leases &&
+      offer('refund', { title: 'Refund', intro: ' gets these units back.', fields: [unitsField(state)] }),
+    !info?.leases &&
+      offer('penalize', {
         title: 'Penalize',
         intro: ' is charged these units, even beyond its quota.',
         fields: [unitsField(state)],
         danger: true,
       }),
-    },
     rate !== undefined &&
-      mayEnd && {
-        name: 'override',
+      mayEnd &&
+      offer('override', {
         label: isOwn ? 'Change the rate of this key' : 'Set a rate for this key',
-        action: action(context, 'override', {
-          title: 'Rate of this key',
-          intro: " has this rate instead of the limit's. Empty fields keep the limit's value.",
-          fields: [...patchFields(rate.patchable, rate.current.options), expiry(canWrite)],
-        }),
-      },
+        title: 'Rate of this key',
+        intro: " has this rate instead of the limit's. Empty fields keep the limit's value.",
+        fields: [...patchFields(rate.patchable, rate.current.options), expiry(canWrite)],
+        confirm: 'Set the rate',
+      }),
     isOwn &&
-      mayEnd && {
-        name: 'clear',
-        label: 'Clear the rate of this key',
-        action: action(context, 'clear-override', {
-          title: 'Clear the rate of this key',
-          intro: " has the limit's rate again.",
-          gone: true,
-        }),
-      },
+      mayEnd &&
+      offer('clear-override', {
+        title: 'Clear the rate of this key',
+        intro: " has the limit's rate again.",
+        gone: true,
+      }),
   ];
   return offered.filter((one) => one !== false);
 }
@@ -123,29 +95,25 @@ function unitsField({ quota }: LimitState): FieldSpec {
   return { name: 'units', label: 'Units', value: '1', required: true, hint: `A whole number; the quota is ${quota}.` };
 }
 
-interface Described {
+interface Described extends Pick<Partial<Action>, 'fields' | 'danger' | 'gone' | 'confirm'> {
+  /** @default the title */
+  readonly label?: string;
   readonly title: string;
   /** The text after the identity. */
   readonly intro: string;
-  readonly fields?: readonly FieldSpec[];
-  readonly danger?: boolean;
-  readonly gone?: boolean;
 }
 
 function action({ state, identity, onChanged }: Context, path: string, described: Described): Action {
-  const intro: ComponentChildren = (
-    <>
-      <strong>{legible(identity)}</strong>
-      {described.intro} The limit is <strong>{state.limit}</strong>.
-    </>
-  );
   return {
-    title: described.title,
-    intro,
-    fields: described.fields ?? [],
-    confirm: described.title === 'Rate of this key' ? 'Set the rate' : described.title,
-    ...(described.danger && { danger: true }),
-    ...(described.gone && { gone: true }),
+    fields: [],
+    confirm: described.title,
+    ...described,
+    intro: (
+      <>
+        <strong>{legible(identity)}</strong>
+        {described.intro} The limit is <strong>{state.limit}</strong>.
+      </>
+    ),
     async run({ reason, ...values }) {
       const body = { limit: state.limit, identity, reason, ...bodyOf(values) };
       const answer = await post<KeyChanged>(`api/keys/${path}`, body);

@@ -1,6 +1,6 @@
 import type { JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
-import type { Changes, LimitInfo, LimitTotals, Overview, Rates } from '../../api.js';
+import type { Changes, Figures, LimitInfo, LimitTotals, Rates } from '../../api.js';
 import { isAlone, ofLimit, sum } from '../data/series.js';
 import { amount, percent, plural, whole } from '../data/format.js';
 import { changeMarks, startMarks } from '../data/marks.js';
@@ -8,16 +8,15 @@ import { useResource } from '../data/client.js';
 import { hrefOf } from '../data/route.js';
 import { limitNamed, loadSession, session, type ViewProps } from '../data/session.js';
 import { useStore } from '../data/store.js';
-import { type Action, ActionDialog } from '../parts/dialog.js';
+import { useDialog } from '../parts/dialog.js';
 import { Icon } from '../parts/icons.js';
-import { LiveSwitch } from '../parts/frame.js';
-import { Badge, Choice, Empty, ModeBadge, Note, Panel, ViewHead, Waiting } from '../parts/small.js';
+import { Badge, Empty, ModeBadge, Note, Panel, ViewHead, Waiting } from '../parts/small.js';
 import { AdaptivePanel } from './adaptive-panel.js';
 import { DemandPanel } from './demand.js';
 import { Incidents } from './incidents.js';
 import { Parts, partsText } from './parts.js';
 import { RateCard } from './rate-card.js';
-import { RANGES, useOverview, useRange } from './overview.js';
+import { RangeChoice, useOverview, useRange } from './overview.js';
 import { Tile } from './tiles.js';
 import { TopKeysPanel } from './top-keys.js';
 import { Traffic } from './traffic.js';
@@ -67,12 +66,7 @@ function KnownLimit({ limit, always }: { limit: LimitInfo; always: boolean }): J
             {limit.name} {limit.mode !== 'enforce' && <ModeBadge mode={limit.mode} />}
           </>
         }
-        aside={
-          <>
-            <LiveSwitch />
-            <Choice name="range" legend="Range" value={range} options={RANGES} onChoose={(next) => setRange(next)} />
-          </>
-        }
+        aside={<RangeChoice range={range} onChoose={setRange} />}
       >
         <a href={hrefOf('overview')}>All limits</a>. {limit.rate}, counted by {limit.key}
         {partsText(limit)}.
@@ -164,8 +158,7 @@ function KnownLimit({ limit, always }: { limit: LimitInfo; always: boolean }): J
 /** The limit's rate and mode, and the actions that change them. */
 function OwnRate({ limit }: { limit: string }): JSX.Element {
   const { data, error, reload } = useResource<Rates>(`api/rates?limit=${encodeURIComponent(limit)}`, 10_000);
-  const { canWrite } = useStore(session);
-  const [action, setAction] = useState<Action>();
+  const [dialog, openDialog] = useDialog();
   const rate = data?.rates[0];
   const changed = (): void => {
     reload();
@@ -175,17 +168,17 @@ function OwnRate({ limit }: { limit: string }): JSX.Element {
     <>
       {data?.problem !== undefined && <Note danger>{data.problem}</Note>}
       {rate ? (
-        <RateCard id="rate" rate={rate} canWrite={canWrite} isAlone onAct={setAction} onChanged={changed} />
+        <RateCard id="rate" rate={rate} isAlone onAct={openDialog} onChanged={changed} />
       ) : (
         <Waiting error={error} what="rate" onRetry={reload} />
       )}
-      {action && <ActionDialog action={action} onClose={() => setAction(undefined)} />}
+      {dialog}
     </>
   );
 }
 
 /** The units that an adaptive limit admits now. Each instance learns this number on its own. */
-function AdaptiveTile({ limit, overview }: { limit: LimitInfo; overview: Omit<Overview, 'range'> }): JSX.Element {
+function AdaptiveTile({ limit, overview }: { limit: LimitInfo; overview: Figures }): JSX.Element {
   const known = overview.instances.flatMap(({ adaptive }) => adaptive?.[limit.name] ?? []);
   const most = `at most ${whole(limit.quota)} in each`;
   if (known.length === 0) {

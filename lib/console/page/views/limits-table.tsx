@@ -1,24 +1,18 @@
 import type { JSX } from 'preact';
-import type { LimitInfo, LimitTotals, Overview } from '../../api.js';
+import type { Figures, LimitInfo, LimitTotals } from '../../api.js';
 import { percent, perSecond, plural, whole } from '../data/format.js';
 import { hrefOf, setParams, useParam } from '../data/route.js';
-import { lately, ofLimit } from '../data/series.js';
+import { ofLimit, rateNow } from '../data/series.js';
 import { Icon } from '../parts/icons.js';
 import { Find, matches, Pager, usePaged } from '../parts/paged.js';
-import { Empty, ModeBadge, Panel, Select } from '../parts/small.js';
+import { Empty, labelsOf, ModeBadge, Panel, Select } from '../parts/small.js';
 import { Spark } from '../parts/spark.js';
 
 /** The rows per page: on a phone, each takes as much space as several in a table. */
 const PAGE = window.matchMedia('(max-width: 56rem)').matches ? 3 : 10;
 
 /** The limits with their numbers, those with problems first. The filter is in the address. */
-export function LimitsTable({
-  limits,
-  overview,
-}: {
-  limits: readonly LimitInfo[];
-  overview: Omit<Overview, 'range'>;
-}): JSX.Element {
+export function LimitsTable({ limits, overview }: { limits: readonly LimitInfo[]; overview: Figures }): JSX.Element {
   const [find] = useParam('find', '');
   const [show, setShow] = useParam<Shown>('show', 'all', Object.keys(SHOWN) as Shown[]);
   const [group, setGroup] = useParam<Group | ''>('group', '', Object.keys(GROUPS) as Group[]);
@@ -98,25 +92,16 @@ export function LimitsTable({
   );
 }
 
-function Row({
-  row,
-  group,
-  overview,
-}: {
-  row: LimitRow;
-  group: Group | '';
-  overview: Omit<Overview, 'range'>;
-}): JSX.Element {
+function Row({ row, group, overview }: { row: LimitRow; group: Group | ''; overview: Figures }): JSX.Element {
   const { name, limit, totals, members } = row;
   const { stepMs } = overview;
-  const steps = Math.max(1, Math.round(NOW_MS / stepMs));
   const all = members.map((member) => ofLimit(overview.series.limits, member)).filter((series) => series !== undefined);
   const summed = (field: 'allowed' | 'refused'): number[] =>
     all.length === 1
       ? all[0]![field]
       : overview.series.times.map((_, at) => all.reduce((sum, series) => sum + (series[field][at] ?? 0), 0));
   const [allowed, refused] = [summed('allowed'), summed('refused')];
-  const now = (values: readonly number[]): string => `${perSecond((lately(values, steps) * 1_000) / stepMs)} /s`;
+  const now = (values: readonly number[]): string => `${perSecond(rateNow(values, stepMs))} /s`;
   // Some of its decisions are only counted as "(others)".
   const isUnknown = members.some((member) => overview.unknown?.includes(member));
   const count = (number: number): string =>
@@ -195,13 +180,7 @@ function Heading({
   );
 }
 
-function labelsOf<T extends string>(known: Readonly<Record<T, { readonly label: string }>>): [T, string][] {
-  return Object.entries<{ readonly label: string }>(known).map(([value, { label }]) => [value as T, label]);
-}
-
 const NONE: LimitTotals = { allowed: 0, refused: 0, shadowRefused: 0, near: 0, candidateRefused: 0, candidateAsked: 0 };
-/** The period that counts as "now", in milliseconds. */
-const NOW_MS = 5_000;
 
 /** A row of the table: one limit, or a group of limits. */
 interface LimitRow {
@@ -211,7 +190,7 @@ interface LimitRow {
   /** The names of the limits in it. */
   readonly members: readonly string[];
   readonly totals: LimitTotals;
-  /** Rejections in the last seconds. */
+  /** Rejections per second in the last seconds. */
   readonly refusedNow: number;
 }
 
@@ -242,7 +221,7 @@ const SORTS = {
   name: { label: 'Name', by: () => [] },
   allowed: { label: 'Allowed', by: ({ totals }: LimitRow) => [totals.allowed] },
   refused: { label: 'Refused', by: ({ totals }: LimitRow) => [totals.refused] },
-  share: { label: 'Share refused', by: (row: LimitRow) => [shareRefused(row)] },
+  share: { label: 'Share refused', by: ({ totals }: LimitRow) => [totals.refused / Math.max(1, decisions(totals))] },
   near: { label: 'Near the limit', by: (row: LimitRow) => [shareNear(row)] },
 } as const;
 type Sort = keyof typeof SORTS;
@@ -251,25 +230,20 @@ function decisions({ allowed, refused }: LimitTotals): number {
   return allowed + refused;
 }
 
-function shareRefused({ totals }: LimitRow): number {
-  return totals.refused / Math.max(1, decisions(totals));
-}
-
 function shareNear({ totals }: LimitRow): number {
   return totals.near / Math.max(1, decisions(totals));
 }
 
 /** All limits that are declared or were counted. */
-function rowsOf(limits: readonly LimitInfo[], { totals, series, stepMs }: Omit<Overview, 'range'>): LimitRow[] {
+function rowsOf(limits: readonly LimitInfo[], { totals, series, stepMs }: Figures): LimitRow[] {
   const known = new Map(limits.map((limit) => [limit.name, limit]));
   const names = new Set([...known.keys(), ...Object.keys(totals)]);
-  const steps = Math.max(1, Math.round(NOW_MS / stepMs));
   return [...names].map((name) => ({
     name,
     limit: known.get(name),
     members: [name],
     totals: ofLimit(totals, name) ?? NONE,
-    refusedNow: lately(ofLimit(series.limits, name)?.refused ?? [], steps),
+    refusedNow: rateNow(ofLimit(series.limits, name)?.refused ?? [], stepMs),
   }));
 }
 

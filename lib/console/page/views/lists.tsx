@@ -3,12 +3,11 @@ import { useState } from 'preact/hooks';
 import type { Changed, LimitInfo, ListItem, ListItems } from '../../api.js';
 import { sayChanged } from '../data/changed.js';
 import { get, post, useResource } from '../data/client.js';
-import { moment, relative } from '../data/format.js';
-import { identityOf, say, useNow, useStore } from '../data/store.js';
+import { identityOf, sayFailed, useNow, useStore } from '../data/store.js';
 import { session, type ViewProps } from '../data/session.js';
-import { type Action, ActionDialog } from '../parts/dialog.js';
+import { type Action, useDialog } from '../parts/dialog.js';
 import { Icon } from '../parts/icons.js';
-import { Badge, Columns, Empty, Note, Panel, ViewHead, Waiting } from '../parts/small.js';
+import { Badge, Empty, Note, Panel, Table, UntilCell, ViewHead, Waiting } from '../parts/small.js';
 import { expiry } from './key-actions.js';
 
 const SOURCES = { configured: 'by the configuration', policy: 'by the policy', changed: 'here or by code' } as const;
@@ -18,7 +17,7 @@ export function ListsView({ session: about }: ViewProps): JSX.Element {
   const { data, error, reload } = useResource<ListItems>('api/lists');
   const [more, setMore] = useState<{ after: ListItems; entries: ListItem[]; next: string | undefined }>();
   const { canAct, canWrite } = useStore(session);
-  const [action, setAction] = useState<Action>();
+  const [dialog, openDialog] = useDialog();
   const further = more !== undefined && more.after === data ? more : undefined;
   const next = further ? further.next : data?.next;
 
@@ -28,7 +27,7 @@ export function ListsView({ session: about }: ViewProps): JSX.Element {
       const page = await get<ListItems>(`api/lists?cursor=${encodeURIComponent(next)}`);
       setMore({ after: data, entries: [...(further?.entries ?? []), ...page.entries], next: page.next });
     } catch (failure) {
-      say(failure instanceof Error ? failure.message : String(failure), 'warning');
+      sayFailed(failure);
     }
   };
 
@@ -41,7 +40,11 @@ export function ListsView({ session: about }: ViewProps): JSX.Element {
         title="Lists"
         aside={
           canAct && (
-            <button type="button" class="button main" onClick={() => setAction(adding(about.limits, canWrite, reload))}>
+            <button
+              type="button"
+              class="button main"
+              onClick={() => openDialog(adding(about.limits, canWrite, reload))}
+            >
               <Icon name="plus" />
               Add an entry
             </button>
@@ -63,11 +66,7 @@ export function ListsView({ session: about }: ViewProps): JSX.Element {
                 : 'Entries come from the module, from a policy, or from users who can make changes here.'}
             </Empty>
           ) : (
-            <Entries
-              entries={entries}
-              canWrite={canWrite}
-              onRemove={canAct ? (entry) => setAction(removing(entry, reload)) : undefined}
-            />
+            <Entries entries={entries} onRemove={canAct ? (entry) => openDialog(removing(entry, reload)) : undefined} />
           )}
           {next !== undefined && (
             <div class="table-foot">
@@ -78,62 +77,56 @@ export function ListsView({ session: about }: ViewProps): JSX.Element {
           )}
         </Panel>
       )}
-      {action && <ActionDialog action={action} onClose={() => setAction(undefined)} />}
+      {dialog}
     </>
   );
 }
 
 function Entries({
   entries,
-  canWrite,
   onRemove,
 }: {
   entries: readonly ListItem[];
-  canWrite: boolean;
   onRemove: ((entry: ListItem) => void) | undefined;
 }): JSX.Element {
   const now = useNow();
+  const { canWrite } = useStore(session);
   return (
-    <table class="table" aria-labelledby="entries">
-      <Columns of={['Who', 'List', 'Limit', 'Until', 'Entered']} action={onRemove && 'Remove'} />
-      <tbody>
-        {entries.map((entry) => (
-          <tr key={entry.id}>
-            <th scope="row">
-              <span class="main-text">{identityOf(entry.entry) ?? entry.entry}</span>
-              <span class="sub">{entry.kind === 'ip' ? 'address or network' : entry.kind}</span>
-            </th>
-            <td data-label="List">
-              <Badge tone={entry.list === 'allow' ? 'good' : 'danger'}>{entry.list}</Badge>
+    <Table id="entries" of={['Who', 'List', 'Limit', 'Until', 'Entered']} action={onRemove && 'Remove'}>
+      {entries.map((entry) => (
+        <tr key={entry.id}>
+          <th scope="row">
+            <span class="main-text">{identityOf(entry.entry) ?? entry.entry}</span>
+            <span class="sub">{entry.kind === 'ip' ? 'address or network' : entry.kind}</span>
+          </th>
+          <td data-label="List">
+            <Badge tone={entry.list === 'allow' ? 'good' : 'danger'}>{entry.list}</Badge>
+          </td>
+          <td data-label="Limit" class="wide">
+            {entry.limit ?? 'all limits'}
+          </td>
+          <UntilCell at={entry.expiresAt} now={now} />
+          <td data-label="Entered" class="wide">
+            {entry.by === undefined ? SOURCES[entry.source] : `by ${entry.by}`}
+            {entry.reason !== undefined && <span class="sub">{entry.reason}</span>}
+          </td>
+          {onRemove && (
+            <td class="number">
+              {entry.removable && (canWrite || entry.expiresAt !== null) && (
+                <button
+                  type="button"
+                  class="button small"
+                  aria-label={`Remove ${entry.entry} from the ${entry.list} list`}
+                  onClick={() => onRemove(entry)}
+                >
+                  Remove
+                </button>
+              )}
             </td>
-            <td data-label="Limit" class="wide">
-              {entry.limit ?? 'all limits'}
-            </td>
-            <td data-label="Until" title={entry.expiresAt === null ? undefined : moment(entry.expiresAt)}>
-              {entry.expiresAt === null ? 'without an end' : relative(entry.expiresAt, now)}
-            </td>
-            <td data-label="Entered" class="wide">
-              {entry.by === undefined ? SOURCES[entry.source] : `by ${entry.by}`}
-              {entry.reason !== undefined && <span class="sub">{entry.reason}</span>}
-            </td>
-            {onRemove && (
-              <td class="number">
-                {entry.removable && (canWrite || entry.expiresAt !== null) && (
-                  <button
-                    type="button"
-                    class="button small"
-                    aria-label={`Remove ${entry.entry} from the ${entry.list} list`}
-                    onClick={() => onRemove(entry)}
-                  >
-                    Remove
-                  </button>
-                )}
-              </td>
-            )}
-          </tr>
-        ))}
-      </tbody>
-    </table>
+          )}
+        </tr>
+      ))}
+    </Table>
   );
 }
 

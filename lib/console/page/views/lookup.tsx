@@ -3,10 +3,10 @@ import type { JSX } from 'preact';
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { Changes, LimitState, Lookup, Rates } from '../../api.js';
 import { post, RequestError, useResource } from '../data/client.js';
-import { connection, remember, subject, useStore } from '../data/store.js';
+import { connection, messageOf, remember, subject, useStore } from '../data/store.js';
 import { moment, plural } from '../data/format.js';
 import { session, type ViewProps } from '../data/session.js';
-import { type Action, ActionDialog } from '../parts/dialog.js';
+import { useDialog } from '../parts/dialog.js';
 import { Field } from '../parts/field.js';
 import { Pager, usePaged } from '../parts/paged.js';
 import { Badge, Empty, Note, Panel, ViewHead } from '../parts/small.js';
@@ -14,7 +14,6 @@ import { sentenceOf } from './change-text.js';
 import { StateCard } from './state-card.js';
 
 const EVERY_MS = 5_000;
-/** The number of cards per page. */
 const PAGE = 6;
 /** Up to this many unused limits are unfolded at first; the maximum number of cards for them, and of changes. Others are listed by name. */
 const FEW = 3;
@@ -32,7 +31,7 @@ const FIELD = {
 /** The state of all limits for an identity: why it is rejected, and when it will pass again. */
 export function LookupView({ session: about }: ViewProps): JSX.Element {
   const { identity, found } = useStore(subject);
-  const { canAct, canWrite } = useStore(session);
+  const { canAct } = useStore(session);
   const rates = useResource<Rates>('api/rates').data?.rates;
   const log = useResource<Changes>('api/changes', 10_000).data?.changes;
   const [text, setText] = useState(identity);
@@ -40,7 +39,7 @@ export function LookupView({ session: about }: ViewProps): JSX.Element {
   /** Counts the responses to the user. */
   const [asked, setAsked] = useState(0);
   const [busy, setBusy] = useState(false);
-  const [action, setAction] = useState<Action>();
+  const [dialog, openDialog] = useDialog();
 
   const ask = async (wanted: string): Promise<void> => {
     if (busy) return;
@@ -59,7 +58,7 @@ export function LookupView({ session: about }: ViewProps): JSX.Element {
     } catch (failure) {
       const wrong =
         failure instanceof RequestError ? failure.fields.find(({ field }) => field === 'identity') : undefined;
-      setError(wrong?.message ?? (failure instanceof Error ? failure.message : String(failure)));
+      setError(wrong?.message ?? messageOf(failure));
     } finally {
       setBusy(false);
     }
@@ -87,9 +86,7 @@ export function LookupView({ session: about }: ViewProps): JSX.Element {
       info={about.limits.find(({ name }) => name === state.limit)}
       rate={rates?.find((rate) => rate.limit === state.limit)}
       identity={identity}
-      canAct={canAct}
-      canWrite={canWrite}
-      onAct={setAction}
+      onAct={openDialog}
       onChanged={replace}
     />
   );
@@ -172,7 +169,7 @@ export function LookupView({ session: about }: ViewProps): JSX.Element {
           {!canAct && <Note>You can view, but not change: the app lets other users make changes.</Note>}
         </>
       )}
-      {action && <ActionDialog action={action} onClose={() => setAction(undefined)} />}
+      {dialog}
     </>
   );
 }
@@ -208,7 +205,6 @@ async function refresh(): Promise<void> {
   if (subject.value.found === found) limits.forEach(replace);
 }
 
-/** Replaces the state of a limit. */
 function replace(state: LimitState): void {
   const last = subject.value;
   if (!last.found) return;

@@ -1,6 +1,6 @@
 import type { JSX } from 'preact';
 import { useMemo, useRef } from 'preact/hooks';
-import type { Changes, InstanceInfo, Overview, Range, RedisInfo } from '../../api.js';
+import type { Changes, Figures, InstanceInfo, Overview, Range, RedisInfo } from '../../api.js';
 import { isAlone } from '../data/series.js';
 import { connection, useStore } from '../data/store.js';
 import { plural } from '../data/format.js';
@@ -17,35 +17,26 @@ import { Tiles } from './tiles.js';
 import { Traffic } from './traffic.js';
 import type { ViewProps } from '../data/session.js';
 
-export const RANGES: readonly { value: Range; label: string }[] = [
-  { value: '5m', label: '5 min' },
-  { value: '1h', label: '1 hour' },
-  { value: '1d', label: '1 day' },
-  { value: '7d', label: '7 days' },
-  { value: '30d', label: '30 days' },
-];
-
-const SPANS: Record<Range, string> = {
-  '5m': 'the last 5 minutes',
-  '1h': 'the last hour',
-  '1d': 'the last day',
-  '7d': 'the last 7 days',
-  '30d': 'the last 30 days',
+/** The ranges, and how often their numbers are loaded again. The last five minutes are live. */
+const RANGES: Record<Range, { label: string; span: string; everyMs?: number }> = {
+  '5m': { label: '5 min', span: 'the last 5 minutes' },
+  '1h': { label: '1 hour', span: 'the last hour', everyMs: 15_000 },
+  '1d': { label: '1 day', span: 'the last day', everyMs: 60_000 },
+  '7d': { label: '7 days', span: 'the last 7 days', everyMs: 300_000 },
+  '30d': { label: '30 days', span: 'the last 30 days', everyMs: 300_000 },
 };
-const EVERY_MS = { '1h': 15_000, '1d': 60_000, '7d': 300_000, '30d': 300_000 };
+const NAMES = Object.keys(RANGES) as Range[];
 
 /** The numbers of a range: the last five minutes are live, longer ranges are polled. */
 export function useOverview(range: Range): {
-  data: Omit<Overview, 'range'> | undefined;
+  data: Figures | undefined;
   error?: string;
   reload: () => void;
 } {
   const now = useStore(live);
-  const { data, error, reload } = useResource<Overview>(
-    range === '5m' ? undefined : `api/overview?range=${range}`,
-    range === '5m' ? undefined : EVERY_MS[range],
-  );
-  const last = useRef<Omit<Overview, 'range'>>(undefined);
+  const path = range === '5m' ? undefined : `api/overview?range=${range}`;
+  const { data, error, reload } = useResource<Overview>(path, RANGES[range].everyMs);
+  const last = useRef<Figures>(undefined);
   const loaded = range === '5m' ? now : data;
   if (loaded) last.current = loaded;
   if (error !== undefined && !loaded) return { data: undefined, error, reload };
@@ -55,10 +46,17 @@ export function useOverview(range: Range): {
 
 /** The range in the address. */
 export function useRange(): [Range, (range: Range) => void] {
-  return useParam<Range>(
-    'range',
-    '5m',
-    RANGES.map(({ value }) => value),
+  return useParam<Range>('range', '5m', NAMES);
+}
+
+/** The switch of live numbers, and the ranges to choose from. */
+export function RangeChoice({ range, onChoose }: { range: Range; onChoose: (range: Range) => void }): JSX.Element {
+  const options = NAMES.map((value) => ({ value, label: RANGES[value].label }));
+  return (
+    <>
+      <LiveSwitch />
+      <Choice name="range" legend="Range" value={range} options={options} onChoose={onChoose} />
+    </>
   );
 }
 
@@ -74,16 +72,8 @@ export function OverviewView({ session }: ViewProps): JSX.Element {
   const stale = state === 'lost' || state === 'denied';
   return (
     <>
-      <ViewHead
-        title="Overview"
-        aside={
-          <>
-            <LiveSwitch />
-            <Choice name="range" legend="Range" value={range} options={RANGES} onChoose={(next) => setRange(next)} />
-          </>
-        }
-      >
-        Activity of the limits in {SPANS[range]},{' '}
+      <ViewHead title="Overview" aside={<RangeChoice range={range} onChoose={setRange} />}>
+        Activity of the limits in {RANGES[range].span},{' '}
         {session.storage !== 'redis'
           ? 'in the instance that serves this page'
           : data && isAlone(data)

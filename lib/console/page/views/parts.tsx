@@ -1,12 +1,12 @@
 import { legible } from '../../../engine/util/figures.js';
-import type { ComponentChildren, JSX } from 'preact';
+import type { JSX } from 'preact';
 import type { LimitInfo, Tenants, Tree, TreeNode } from '../../api.js';
 import { amount, clock, duration, moment, percent, units } from '../data/format.js';
 import { useResource } from '../data/client.js';
 import { hrefOf } from '../data/route.js';
 import { limitNamed, session } from '../data/session.js';
 import { identityOf, useStore } from '../data/store.js';
-import { Badge, Bar, Columns, Empty, Note, Panel, Waiting } from '../parts/small.js';
+import { Badge, Bar, Empty, Fact, Note, Panel, Table, Waiting } from '../parts/small.js';
 
 const EVERY_MS = 5_000;
 /** A counter is near its quota from this share on. */
@@ -45,14 +45,11 @@ function TreePanel({ limit }: { limit: LimitInfo }): JSX.Element {
           Levels appear here a few seconds after a client is counted.
         </Empty>
       ) : (
-        <table class="table" aria-labelledby="levels">
-          <Columns of={['Level', 'Used', 'Left', 'Borrowed']} numbers={['Left', 'Borrowed']} />
-          <tbody>
-            {data.nodes.map((node) => (
-              <TreeRow key={node.id} node={node} depth={depths.get(node.id) ?? 0} />
-            ))}
-          </tbody>
-        </table>
+        <Table id="levels" of={['Level', 'Used', 'Left', 'Borrowed']} numbers={['Left', 'Borrowed']}>
+          {data.nodes.map((node) => (
+            <TreeRow key={node.id} node={node} depth={depths.get(node.id) ?? 0} />
+          ))}
+        </Table>
       )}
     </Panel>
   );
@@ -133,30 +130,27 @@ function TenantsPanel({ limit, share }: { limit: LimitInfo; share: { by: string;
             : 'Tenants are known for limits that count on Redis.'}
         </Empty>
       ) : (
-        <table class="table" aria-labelledby="tenants">
-          <Columns of={['Tenant', 'Weight', 'Share used']} numbers={['Weight']} />
-          <tbody>
-            {data.counters.flatMap((counter) =>
-              counter.tenants.map(({ id, name = id, weight, part, used }) => (
-                <tr key={`${counter.id} ${id}`}>
-                  <th scope="row">
-                    <span class="breakable">{name === '*' ? 'all that are not listed' : legible(name)}</span>
-                    <span class="sub">
-                      of {legible(identityOf(counter.key) ?? counter.key)}, in {duration(counter.spanMs)}
-                    </span>
-                  </th>
-                  <td data-label="Weight" class="number">
-                    {weight} of {counter.weights}
-                  </td>
-                  <td data-label="Share used">
-                    <Used used={used} quota={part} unit={unit} label={`Used by ${legible(name)}`} />
-                    {used > part && <Badge tone="warning">{amount(used - part, unit)} of others</Badge>}
-                  </td>
-                </tr>
-              )),
-            )}
-          </tbody>
-        </table>
+        <Table id="tenants" of={['Tenant', 'Weight', 'Share used']} numbers={['Weight']}>
+          {data.counters.flatMap((counter) =>
+            counter.tenants.map(({ id, name = id, weight, part, used }) => (
+              <tr key={`${counter.id} ${id}`}>
+                <th scope="row">
+                  <span class="breakable">{name === '*' ? 'all that are not listed' : legible(name)}</span>
+                  <span class="sub">
+                    of {legible(identityOf(counter.key) ?? counter.key)}, in {duration(counter.spanMs)}
+                  </span>
+                </th>
+                <td data-label="Weight" class="number">
+                  {weight} of {counter.weights}
+                </td>
+                <td data-label="Share used">
+                  <Used used={used} quota={part} unit={unit} label={`Used by ${legible(name)}`} />
+                  {used > part && <Badge tone="warning">{amount(used - part, unit)} of others</Badge>}
+                </td>
+              </tr>
+            )),
+          )}
+        </Table>
       )}
     </Panel>
   );
@@ -164,21 +158,14 @@ function TenantsPanel({ limit, share }: { limit: LimitInfo; share: { by: string;
 
 function PlanPanel({ limit }: { limit: LimitInfo }): JSX.Element {
   const { period, timezone, anchor, rollover, credits } = limit.plan!;
-  const facts: [string, ComponentChildren][] = [
-    ['Quota', `${amount(limit.quota, limit.unit)} a ${period}`],
-    ['Windows begin', beginsOf(anchor, period, timezone)],
-    ['Moves on', rollover === undefined ? 'nothing that is left' : `${percent(rollover, 1)} of what is left`],
-    ['Credits', credits ? 'customers may have prepaid units' : 'none'],
-  ];
+  const left = rollover === undefined ? 'nothing that is left' : `${percent(rollover, 1)} of what is left`;
   return (
     <Panel id="plan" title={limit.algo === 'budget' ? 'Budget' : 'Plan'}>
       <dl class="facts">
-        {facts.map(([name, fact]) => (
-          <>
-            <dt key={name}>{name}</dt>
-            <dd>{fact}</dd>
-          </>
-        ))}
+        <Fact name="Quota">{`${amount(limit.quota, limit.unit)} a ${period}`}</Fact>
+        <Fact name="Windows begin">{beginsOf(anchor, period, timezone)}</Fact>
+        <Fact name="Moves on">{left}</Fact>
+        <Fact name="Credits">{credits ? 'customers may have prepaid units' : 'none'}</Fact>
       </dl>
     </Panel>
   );

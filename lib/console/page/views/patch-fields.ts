@@ -21,12 +21,8 @@ const HINTS: Readonly<Record<string, string>> = {
 export function patchFields(names: readonly string[], options: object): FieldSpec[] {
   return names.map((name) => {
     const now = (options as Record<string, unknown>)[name];
-    return {
-      name: `patch.${name}`,
-      label: LABELS[name] ?? name,
-      ...(HINTS[name] !== undefined && { hint: HINTS[name] }),
-      ...(typeof now === 'number' || typeof now === 'string' ? { placeholder: String(now) } : {}),
-    };
+    const placeholder = typeof now === 'number' || typeof now === 'string' ? String(now) : undefined;
+    return { name: `patch.${name}`, label: LABELS[name] ?? name, hint: HINTS[name], placeholder };
   });
 }
 
@@ -44,6 +40,11 @@ export function patchOf(values: Readonly<Record<string, string>>): Record<string
   if (fields.length === 0) return undefined;
   const filled = fields.filter(([, text]) => text.trim() !== '');
   return Object.fromEntries(filled.map(([name, text]) => [name.slice('patch.'.length), numberOf(text)]));
+}
+
+/** The text of a field without spaces around it; `undefined` if it is empty. */
+export function filled(text: string | undefined): string | undefined {
+  return text?.trim() || undefined;
 }
 
 /** A number, or the unchanged text, which the app then reports as invalid. */

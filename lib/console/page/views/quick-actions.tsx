@@ -6,11 +6,11 @@ import { sayChanged, sayKeyChanged } from '../data/changed.js';
 import { get, post } from '../data/client.js';
 import { hrefOf } from '../data/route.js';
 import { loadSession, session } from '../data/session.js';
-import { identityOf, say, subject } from '../data/store.js';
+import { identityOf, sayFailed, subject } from '../data/store.js';
 import type { Action } from '../parts/dialog.js';
 import type { FieldSpec } from '../parts/field.js';
 import { DURATION, expiry } from './key-actions.js';
-import { patchFields, patchOf } from './patch-fields.js';
+import { filled, patchFields, patchOf } from './patch-fields.js';
 
 /** The default duration of quick actions. */
 const RAISED_FOR = '10m';
@@ -90,7 +90,7 @@ function RaiseButton({
     try {
       onReady(await raisedFields(limit.name));
     } catch (error) {
-      say(error instanceof Error ? error.message : String(error), 'warning');
+      sayFailed(error);
     } finally {
       setBusy(false);
     }
@@ -151,7 +151,13 @@ function raising(limit: LimitInfo, who: Who, name: string, reason: string, field
     confirm: 'Raise',
     reason,
     async run({ reason: why, expiresIn, ...values }) {
-      const body = { limit: limit.name, ...whom(who), patch: patchOf(values), ...endsOf(expiresIn), reason: why };
+      const body = {
+        limit: limit.name,
+        ...whom(who),
+        patch: patchOf(values),
+        expiresIn: filled(expiresIn),
+        reason: why,
+      };
       sayKeyChanged(name, whom(who), 'override', await post<KeyChanged>('api/keys/override', body));
     },
   };
@@ -169,7 +175,7 @@ function raisingAll(limit: LimitInfo, reason: string, fields: FieldSpec[]): Acti
     confirm: 'Raise',
     reason,
     async run({ reason: why, expiresIn, ...values }) {
-      const body = { limit: limit.name, patch: patchOf(values), ...endsOf(expiresIn), reason: why };
+      const body = { limit: limit.name, patch: patchOf(values), expiresIn: filled(expiresIn), reason: why };
       const answer = await post<Changed>('api/rates/set', body);
       void loadSession();
       sayChanged(limit.name, answer);
@@ -179,9 +185,4 @@ function raisingAll(limit: LimitInfo, reason: string, fields: FieldSpec[]): Acti
 
 function whom({ id, identity = identityOf(id) }: Who): { identity: string } | { id: string } {
   return identity === undefined ? { id } : { identity };
-}
-
-function endsOf(expiresIn: string | undefined): { expiresIn?: string } {
-  const text = expiresIn?.trim() ?? '';
-  return text === '' ? {} : { expiresIn: text };
 }

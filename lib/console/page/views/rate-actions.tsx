@@ -5,15 +5,12 @@ import { sayChanged } from '../data/changed.js';
 import type { Action, Offered } from '../parts/dialog.js';
 import type { FieldSpec } from '../parts/field.js';
 import { EXPIRY } from './key-actions.js';
-import { fullRate, patchFields, patchOf } from './patch-fields.js';
+import { filled, fullRate, patchFields, patchOf } from './patch-fields.js';
 
-interface Described {
+interface Described extends Pick<Partial<Action>, 'fields' | 'confirm' | 'gone'> {
   readonly path: string;
   readonly title: string;
   readonly intro: string;
-  readonly fields?: readonly FieldSpec[];
-  readonly confirm: string;
-  readonly gone?: boolean;
 }
 
 /** The changes that a limit allows, each with its dialog. */
@@ -41,14 +38,12 @@ export function rateActions(rate: RateInfo, onChanged: () => void): Offered[] {
       title: 'Change the rate',
       intro: `Now: ${fullRate(current.rate, current.options)}. Empty fields keep their value. Keys that have used units keep the same share of their quota.`,
       fields: [...fields, EXPIRY],
-      confirm: 'Change the rate',
     }),
     current.override !== undefined &&
       offer('Clear the change', {
         path: 'rates/clear',
         title: 'Clear the change',
         intro: `The configured rate applies again: ${rate.configured.rate}.`,
-        confirm: 'Clear the change',
         gone: true,
       }),
     offer('Change the mode', {
@@ -56,14 +51,12 @@ export function rateActions(rate: RateInfo, onChanged: () => void): Offered[] {
       title: 'Change the mode',
       intro: `It is ${mode.mode} now.`,
       fields: [modes, EXPIRY],
-      confirm: 'Change the mode',
     }),
     mode.override !== undefined &&
       offer('Clear the mode', {
         path: 'modes/clear',
         title: 'Clear the mode',
         intro: `The configured mode applies again: ${rate.configured.mode}.`,
-        confirm: 'Clear the mode',
         gone: true,
       }),
     offer(candidate === null ? 'Preview a rate' : 'Preview another rate', {
@@ -103,24 +96,17 @@ function enforcing({ candidate, current }: RateInfo): Described {
 
 function actionOf(limit: string, described: Described, onChanged: () => void): Action {
   return {
-    title: described.title,
+    fields: [],
+    confirm: described.title,
+    ...described,
     intro: (
       <>
         <strong>{limit}</strong>. {described.intro}
       </>
     ),
-    fields: described.fields ?? [],
-    confirm: described.confirm,
-    ...(described.gone && { gone: true }),
     async run({ reason, mode, expiresIn, ...values }) {
-      const patch = patchOf(values);
-      const answer = await post<Changed>(`api/${described.path}`, {
-        limit,
-        reason,
-        ...(mode !== undefined && { mode }),
-        ...(patch && { patch }),
-        ...(expiresIn?.trim() && { expiresIn: expiresIn.trim() }),
-      });
+      const body = { limit, reason, mode, patch: patchOf(values), expiresIn: filled(expiresIn) };
+      const answer = await post<Changed>(`api/${described.path}`, body);
       onChanged();
       sayChanged(limit, answer, onChanged);
     },

@@ -1,7 +1,8 @@
 import type { ComponentChildren, JSX } from 'preact';
-import type { CandidateInfo, OverrideInfo, RateInfo } from '../../api.js';
+import type { CandidateInfo, RateInfo } from '../../api.js';
 import { moment, percent, relative, whole } from '../data/format.js';
-import { useNow } from '../data/store.js';
+import { session } from '../data/session.js';
+import { useNow, useStore } from '../data/store.js';
 import { hrefOf } from '../data/route.js';
 import { type Action, ActionButtons } from '../parts/dialog.js';
 import { Badge, Bar, ModeBadge } from '../parts/small.js';
@@ -11,7 +12,6 @@ import { rateActions } from './rate-actions.js';
 interface Props {
   readonly id: string;
   readonly rate: RateInfo;
-  readonly canWrite: boolean;
   /** True on the page of the limit itself, which already has its name. */
   readonly isAlone?: boolean;
   onAct: (action: Action) => void;
@@ -19,7 +19,8 @@ interface Props {
 }
 
 /** A limit's rate and mode: as configured, currently, and in its candidate. */
-export function RateCard({ id, rate, canWrite, isAlone = false, onAct, onChanged }: Props): JSX.Element {
+export function RateCard({ id, rate, isAlone = false, onAct, onChanged }: Props): JSX.Element {
+  const { canWrite } = useStore(session);
   const { limit, configured, current, mode, candidate } = rate;
   return (
     <section class="panel state" id={id} aria-labelledby={`${id}-title`}>
@@ -40,27 +41,11 @@ export function RateCard({ id, rate, canWrite, isAlone = false, onAct, onChanged
             {configured.mode}
           </Version>
           <Version title="Holds now" rate={fullRate(current.rate, current.options)}>
-            {current.override ? (
-              <Until override={current.override} />
-            ) : current.source === 'policy' ? (
-              'as the policy says'
-            ) : (
-              'as configured'
-            )}
+            <Origin of={current} />
           </Version>
-          <div>
-            <span class="soft small">Mode</span>
-            <span class="rate">{mode.mode}</span>
-            <span class="soft small">
-              {mode.override ? (
-                <Until override={mode.override} />
-              ) : mode.source === 'policy' ? (
-                'as the policy says'
-              ) : (
-                'as configured'
-              )}
-            </span>
-          </div>
+          <Version title="Mode" rate={mode.mode}>
+            <Origin of={mode} />
+          </Version>
           <div>
             <span class="soft small">Candidate</span>
             {candidate ? (
@@ -86,8 +71,11 @@ function Version({ title, rate, children }: { title: string; rate: string; child
   );
 }
 
-function Until({ override: { expiresAt, by, reason } }: { override: OverrideInfo }): JSX.Element {
+/** Why a rate or a mode applies, and until when. */
+function Origin({ of: { source, override } }: { of: Pick<RateInfo['current'], 'source' | 'override'> }): JSX.Element {
   const now = useNow();
+  if (!override) return <>{source === 'policy' ? 'as the policy says' : 'as configured'}</>;
+  const { expiresAt, by, reason } = override;
   return (
     <>
       {expiresAt === null ? 'until it is cleared' : `until ${moment(expiresAt)} (${relative(expiresAt, now)})`}

@@ -1,17 +1,14 @@
 import type { JSX } from 'preact';
-import { useState } from 'preact/hooks';
 import type { RateInfo, Rates } from '../../api.js';
 import { plural } from '../data/format.js';
 import { useResource } from '../data/client.js';
 import { hrefOf, useParam } from '../data/route.js';
-import { loadSession, session, type ViewProps } from '../data/session.js';
-import { useStore } from '../data/store.js';
-import { type Action, ActionDialog } from '../parts/dialog.js';
+import { loadSession, type ViewProps } from '../data/session.js';
+import { useDialog } from '../parts/dialog.js';
 import { Find, matches, Pager, usePaged } from '../parts/paged.js';
-import { Empty, Note, Select, ViewHead, Waiting } from '../parts/small.js';
+import { Empty, labelsOf, Note, Select, ViewHead, Waiting } from '../parts/small.js';
 import { RateCard } from './rate-card.js';
 
-/** The cards on one page. */
 const PAGE = window.matchMedia('(max-width: 56rem)').matches ? 3 : 6;
 
 const SHOWN = {
@@ -28,8 +25,7 @@ type Shown = keyof typeof SHOWN;
 /** The limits whose rate and mode can be changed, with their current values and the effect of their candidates. */
 export function RatesView({ limit }: ViewProps): JSX.Element {
   const { data, error, reload } = useResource<Rates>('api/rates', 10_000);
-  const { canWrite } = useStore(session);
-  const [action, setAction] = useState<Action>();
+  const [dialog, openDialog] = useDialog();
   const [find] = useParam('find', '');
   const [show, setShow] = useParam<Shown>('show', 'all', Object.keys(SHOWN) as Shown[]);
   const found = (data?.rates ?? []).filter(
@@ -73,12 +69,7 @@ export function RatesView({ limit }: ViewProps): JSX.Element {
           {limit === undefined ? (
             <div class="toolbar">
               <Find what="rates" found={found.length} />
-              <Select
-                label="Show"
-                value={show}
-                onChoose={setShow}
-                options={Object.entries(SHOWN).map(([value, { label }]) => [value as Shown, label])}
-              />
+              <Select label="Show" value={show} onChoose={setShow} options={labelsOf(SHOWN)} />
             </div>
           ) : (
             <p>
@@ -96,10 +87,9 @@ export function RatesView({ limit }: ViewProps): JSX.Element {
             {paged.shown.map((rate) => (
               <RateCard
                 key={rate.limit}
-                id={cardId(rate.limit)}
+                id={`rate-${encodeURIComponent(rate.limit)}`}
                 rate={rate}
-                canWrite={canWrite}
-                onAct={setAction}
+                onAct={openDialog}
                 onChanged={changed}
               />
             ))}
@@ -107,11 +97,7 @@ export function RatesView({ limit }: ViewProps): JSX.Element {
           <Pager of={paged} what="rates" />
         </>
       )}
-      {action && <ActionDialog action={action} onClose={() => setAction(undefined)} />}
+      {dialog}
     </>
   );
-}
-
-function cardId(limit: string): string {
-  return `rate-${encodeURIComponent(limit)}`;
 }

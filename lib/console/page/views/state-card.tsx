@@ -1,13 +1,14 @@
 import { legible } from '../../../engine/util/figures.js';
 import type { JSX } from 'preact';
-import type { LimitInfo, LimitState, RateInfo } from '../../api.js';
+import type { LimitState } from '../../api.js';
 import { amount, duration, moment, relative, whole } from '../data/format.js';
-import { useNow } from '../data/store.js';
+import { session } from '../data/session.js';
+import { useNow, useStore } from '../data/store.js';
 import { hrefOf } from '../data/route.js';
 import { type Action, ActionButtons } from '../parts/dialog.js';
-import { Badge, Bar, ModeBadge, Note } from '../parts/small.js';
+import { Badge, Bar, Fact, ModeBadge, Note } from '../parts/small.js';
 import { HeldFacts, HistoryBars, RegionTable, UsageTable } from './state-facts.js';
-import { keyActions } from './key-actions.js';
+import { type Context, keyActions } from './key-actions.js';
 
 const SOURCES = {
   configured: 'as configured',
@@ -17,21 +18,14 @@ const SOURCES = {
   key: 'changed for this key',
 } as const;
 
-interface Props {
-  readonly state: LimitState;
-  readonly info: LimitInfo | undefined;
-  /** Its rate, if it can be changed. */
-  readonly rate: RateInfo | undefined;
-  readonly identity: string;
-  readonly canAct: boolean;
-  readonly canWrite: boolean;
+interface Props extends Omit<Context, 'blocked' | 'canWrite'> {
   onAct: (action: Action) => void;
-  onChanged: (state: LimitState) => void;
 }
 
 /** The state of a limit for an identity, and the actions on it. */
-export function StateCard({ state, info, rate, identity, canAct, canWrite, onAct, onChanged }: Props): JSX.Element {
+export function StateCard({ state, info, rate, identity, onAct, onChanged }: Props): JSX.Element {
   const now = useNow();
+  const { canAct, canWrite } = useStore(session);
   const { limit, quota, used, remaining, blockedUntil, override } = state;
   const blocked = blockedUntil !== null && blockedUntil > now;
   const share = used === null || quota === 0 ? 0 : used / quota;
@@ -83,41 +77,24 @@ export function StateCard({ state, info, rate, identity, canAct, canWrite, onAct
         </div>
         <dl class="facts">
           {blockedUntil !== null && (
-            <>
-              <dt>Blocked until</dt>
-              <dd>
-                {moment(blockedUntil)} <span class="soft">({relative(blockedUntil, now)})</span>
-              </dd>
-            </>
+            <Fact name="Blocked until">
+              {moment(blockedUntil)} <span class="soft">({relative(blockedUntil, now)})</span>
+            </Fact>
           )}
-          <dt>Free again</dt>
-          <dd>{freeAgain(state)}</dd>
-          <dt>Whole quota again</dt>
-          <dd>
-            {state.resetAfterMs === null
-              ? 'not known'
-              : state.resetAfterMs === 0
-                ? 'now'
-                : `in ${duration(state.resetAfterMs)}`}
-          </dd>
+          <Fact name="Free again">{freeAgain(state)}</Fact>
+          <Fact name="Whole quota again">{state.resetAfterMs === null ? 'not known' : after(state.resetAfterMs)}</Fact>
           <HeldFacts state={state} unit={unit} />
           {state.offences !== undefined && state.offences > 0 && (
-            <>
-              <dt>Blocks earned</dt>
-              <dd>{whole(state.offences)}</dd>
-            </>
+            <Fact name="Blocks earned">{whole(state.offences)}</Fact>
           )}
           {override && (
-            <>
-              <dt>Changed until</dt>
-              <dd>
-                {override.expiresAt === null
-                  ? 'further notice'
-                  : `${moment(override.expiresAt)} (${relative(override.expiresAt, now)})`}
-                {override.by !== undefined && <span class="soft">, by {override.by}</span>}
-                {override.reason !== undefined && <span class="soft">: {override.reason}</span>}
-              </dd>
-            </>
+            <Fact name="Changed until">
+              {override.expiresAt === null
+                ? 'further notice'
+                : `${moment(override.expiresAt)} (${relative(override.expiresAt, now)})`}
+              {override.by !== undefined && <span class="soft">, by {override.by}</span>}
+              {override.reason !== undefined && <span class="soft">: {override.reason}</span>}
+            </Fact>
           )}
         </dl>
         {state.regions && state.regions.length > 0 && <RegionTable limit={limit} regions={state.regions} unit={unit} />}
@@ -145,5 +122,9 @@ function freeAgain({ retryAfterMs, remaining, listed, unread }: LimitState): str
   if (listed?.list === 'deny') return 'never, while it is on the deny list';
   if (unread !== undefined) return 'not known';
   if (retryAfterMs === null) return remaining === 0 ? 'not known' : 'now';
-  return retryAfterMs === 0 ? 'now' : `in ${duration(retryAfterMs)}`;
+  return after(retryAfterMs);
+}
+
+function after(ms: number): string {
+  return ms === 0 ? 'now' : `in ${duration(ms)}`;
 }

@@ -1,7 +1,8 @@
-import { Columns } from '../parts/small.js';
+import { Fact, Table } from '../parts/small.js';
 import type { JSX } from 'preact';
 import type { HistoryWindow, LimitState } from '../../api.js';
 import { amount, dated, duration, plural, stretch } from '../data/format.js';
+import { sum } from '../data/series.js';
 
 interface UsageProps {
   readonly limit: string;
@@ -14,21 +15,18 @@ export function UsageTable({ limit, usage, unit }: UsageProps): JSX.Element {
   return (
     <details>
       <summary>Charged by days in {usage.timezone}</summary>
-      <table class="table" aria-label={`What ${limit} charged by days`}>
-        <Columns of={['Day', 'Charged']} numbers={['Charged']} />
-        <tbody>
-          {usage.days.toReversed().map(({ day, units }) => (
-            <tr key={day}>
-              <th scope="row">
-                <time dateTime={day}>{dated(day)}</time>
-              </th>
-              <td class="number" data-label="Charged">
-                {amount(units, unit)}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <Table label={`What ${limit} charged by days`} of={['Day', 'Charged']} numbers={['Charged']}>
+        {usage.days.toReversed().map(({ day, units }) => (
+          <tr key={day}>
+            <th scope="row">
+              <time dateTime={day}>{dated(day)}</time>
+            </th>
+            <td class="number" data-label="Charged">
+              {amount(units, unit)}
+            </td>
+          </tr>
+        ))}
+      </Table>
     </details>
   );
 }
@@ -42,25 +40,26 @@ interface Props {
 /** The units of a key that each region holds, and the age of this information. */
 export function RegionTable({ limit, regions, unit }: Props): JSX.Element {
   return (
-    <table class="table" aria-label={`What regions hold of ${limit}`}>
-      <Columns of={['Region', 'Holds', 'As of', 'Last call']} numbers={['Holds', 'As of', 'Last call']} />
-      <tbody>
-        {regions.map(({ region, held, ageMs, seenMs }) => (
-          <tr key={region}>
-            <th scope="row">{region}</th>
-            <td class="number" data-label="Holds">
-              {amount(held, unit)}
-            </td>
-            <td class="number" data-label="As of">
-              {ageMs === undefined ? 'no call for it' : `${duration(ageMs)} ago`}
-            </td>
-            <td class="number" data-label="Last call">
-              {seenMs === undefined ? 'not known' : `${duration(seenMs)} ago`}
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
+    <Table
+      label={`What regions hold of ${limit}`}
+      of={['Region', 'Holds', 'As of', 'Last call']}
+      numbers={['Holds', 'As of', 'Last call']}
+    >
+      {regions.map(({ region, held, ageMs, seenMs }) => (
+        <tr key={region}>
+          <th scope="row">{region}</th>
+          <td class="number" data-label="Holds">
+            {amount(held, unit)}
+          </td>
+          <td class="number" data-label="As of">
+            {ageMs === undefined ? 'no call for it' : `${duration(ageMs)} ago`}
+          </td>
+          <td class="number" data-label="Last call">
+            {seenMs === undefined ? 'not known' : `${duration(seenMs)} ago`}
+          </td>
+        </tr>
+      ))}
+    </Table>
   );
 }
 
@@ -108,36 +107,24 @@ export function HeldFacts({
   return (
     <>
       {leases && (
-        <>
-          <dt>Held by</dt>
-          <dd>
-            {leases.count === 0 ? 'nobody' : plural(leases.count, 'lease')}
-            <Lapses of={leases} />
-          </dd>
-        </>
+        <Fact name="Held by">
+          {leases.count === 0 ? 'nobody' : plural(leases.count, 'lease')}
+          <Lapses of={leases} />
+        </Fact>
       )}
       {holds && (
-        <>
-          <dt>Reserved</dt>
-          <dd>
-            {holds.count > 0 && holds.units !== undefined && `${amount(holds.units, unit)} by `}
-            {holds.count === 0 ? 'nothing' : plural(holds.count, 'reservation')}
-            <Lapses of={holds} />
-          </dd>
-        </>
+        <Fact name="Reserved">
+          {holds.count > 0 && holds.units !== undefined && `${amount(holds.units, unit)} by `}
+          {holds.count === 0 ? 'nothing' : plural(holds.count, 'reservation')}
+          <Lapses of={holds} />
+        </Fact>
       )}
       {usage && (
-        <>
-          <dt>Charged since {dated(usage.since)}</dt>
-          <dd>
-            {usage.leftOut
-              ? 'not known: keys beyond maxKeys are not recorded'
-              : amount(
-                  usage.days.reduce((sum, { units }) => sum + units, 0),
-                  unit,
-                )}
-          </dd>
-        </>
+        <Fact name={`Charged since ${dated(usage.since)}`}>
+          {usage.leftOut
+            ? 'not known: keys beyond maxKeys are not recorded'
+            : amount(sum(usage.days.map(({ units }) => units)), unit)}
+        </Fact>
       )}
     </>
   );

@@ -1,6 +1,6 @@
 import type { JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
-import type { InstanceInfo, Overview, RedisInfo } from '../../api.js';
+import type { Figures, InstanceInfo, RedisInfo } from '../../api.js';
 import {
   bytes,
   duration,
@@ -14,7 +14,7 @@ import {
 import { sum } from '../data/series.js';
 import { Chart } from '../parts/chart.js';
 import type { ChartLine } from '../parts/chart-options.js';
-import { Badge, Bar, Columns, Empty, Panel } from '../parts/small.js';
+import { Badge, Bar, Empty, Fact, Panel, Table } from '../parts/small.js';
 import { useNow } from '../data/store.js';
 
 /** Clocks that differ by more than this are highlighted. */
@@ -27,7 +27,6 @@ const CIRCUITS = {
   none: { tone: 'plain', text: 'none' },
 } as const;
 
-/** The instances of the app. */
 export function Instances({
   instances,
   lost,
@@ -43,48 +42,45 @@ export function Instances({
       note={`Running: ${instances.length}${lost.length === 0 ? '' : `, lost in the last minutes: ${lost.length}`}.`}
       bare
     >
-      <table class="table" aria-labelledby="instances">
-        <Columns
-          of={['Instance', 'Version', 'Up for', 'Clock offset', 'Circuit', 'Last seen']}
-          numbers={['Clock offset']}
-        />
-        <tbody>
-          {[...instances, ...lost].map((instance) => (
-            <tr key={instance.id}>
-              <th scope="row">
-                <span class="main-text">
-                  {instance.host}, process {instance.pid}
-                </span>{' '}
-                {instance.self && <Badge tone="accent">this instance</Badge>}
-                {lost.includes(instance) && <Badge tone="danger">lost</Badge>}
-                <span class="sub mono breakable">{instance.id}</span>
-              </th>
-              <td data-label="Version">{instance.version}</td>
-              <td data-label="Up for" class="numbers" title={`since ${moment(instance.startedAt)}`}>
-                {duration(Math.max(1_000, now - instance.startedAt))}
-              </td>
-              <td data-label="Clock offset" class="number">
-                {Math.abs(instance.clockOffsetMs) >= CLOCK_MS ? (
-                  <Badge tone="warning">{signedMilliseconds(instance.clockOffsetMs)}</Badge>
-                ) : (
-                  signedMilliseconds(instance.clockOffsetMs)
-                )}
-              </td>
-              <td data-label="Circuit">
-                <Badge tone={CIRCUITS[instance.circuit].tone}>{CIRCUITS[instance.circuit].text}</Badge>
-              </td>
-              <td data-label="Last seen" class="when numbers">
-                {now - instance.lastSeenAt < SILENT_MS ? 'just now' : relative(instance.lastSeenAt, now)}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <Table
+        id="instances"
+        of={['Instance', 'Version', 'Up for', 'Clock offset', 'Circuit', 'Last seen']}
+        numbers={['Clock offset']}
+      >
+        {[...instances, ...lost].map((instance) => (
+          <tr key={instance.id}>
+            <th scope="row">
+              <span class="main-text">
+                {instance.host}, process {instance.pid}
+              </span>{' '}
+              {instance.self && <Badge tone="accent">this instance</Badge>}
+              {lost.includes(instance) && <Badge tone="danger">lost</Badge>}
+              <span class="sub mono breakable">{instance.id}</span>
+            </th>
+            <td data-label="Version">{instance.version}</td>
+            <td data-label="Up for" class="numbers" title={`since ${moment(instance.startedAt)}`}>
+              {duration(Math.max(1_000, now - instance.startedAt))}
+            </td>
+            <td data-label="Clock offset" class="number">
+              {Math.abs(instance.clockOffsetMs) >= CLOCK_MS ? (
+                <Badge tone="warning">{signedMilliseconds(instance.clockOffsetMs)}</Badge>
+              ) : (
+                signedMilliseconds(instance.clockOffsetMs)
+              )}
+            </td>
+            <td data-label="Circuit">
+              <Badge tone={CIRCUITS[instance.circuit].tone}>{CIRCUITS[instance.circuit].text}</Badge>
+            </td>
+            <td data-label="Last seen" class="when numbers">
+              {now - instance.lastSeenAt < SILENT_MS ? 'just now' : relative(instance.lastSeenAt, now)}
+            </td>
+          </tr>
+        ))}
+      </Table>
     </Panel>
   );
 }
 
-/** The Redis server. */
 export function RedisPanel({ redis, stale }: { redis: RedisInfo | null; stale: boolean }): JSX.Element {
   if (redis === null) {
     return (
@@ -97,7 +93,7 @@ export function RedisPanel({ redis, stale }: { redis: RedisInfo | null; stale: b
     );
   }
   const { up, mode, version, usedMemory, maxMemory, ourKeysBytes, latencyMs } = redis;
-  const limited = maxMemory !== null && maxMemory > 0;
+  const limited = maxMemory !== null;
   return (
     <Panel
       id="redis"
@@ -110,28 +106,20 @@ export function RedisPanel({ redis, stale }: { redis: RedisInfo | null; stale: b
       }
     >
       <dl class="facts">
-        <dt>Server</dt>
-        <dd>
+        <Fact name="Server">
           {version ?? 'unknown'}, {mode}
-        </dd>
-        <dt>Response time</dt>
-        <dd>{latencyMs === null ? 'unknown' : milliseconds(latencyMs)}</dd>
-        <dt>Memory</dt>
-        <dd>
+        </Fact>
+        <Fact name="Response time">{latencyMs === null ? 'unknown' : milliseconds(latencyMs)}</Fact>
+        <Fact name="Memory">
           {bytes(usedMemory)}
-          {limited ? ` of ${bytes(maxMemory)}` : maxMemory === 0 ? ', without a bound' : ''}
-        </dd>
-        <dt>Keys of limits</dt>
-        <dd>
-          {ourKeysBytes === null ? (
-            'unknown'
-          ) : (
-            <>
-              about {bytes(ourKeysBytes)}
-              {usedMemory !== null && <span class="soft"> ({percent(ourKeysBytes, usedMemory)})</span>}
-            </>
+          {limited && ` of ${bytes(maxMemory)}`}
+        </Fact>
+        <Fact name="Keys of limits">
+          {ourKeysBytes === null ? 'unknown' : `about ${bytes(ourKeysBytes)}`}
+          {ourKeysBytes !== null && usedMemory !== null && (
+            <span class="soft"> ({percent(ourKeysBytes, usedMemory)})</span>
           )}
-        </dd>
+        </Fact>
       </dl>
       {limited && usedMemory !== null && (
         <div class="shares">
@@ -152,8 +140,7 @@ const SHARES = [
   { field: 'fallback', label: 'Fallback', note: 'while the store failed' },
 ] as const;
 
-/** The latency of the store. */
-export function StorePanel({ overview }: { overview: Omit<Overview, 'range'> }): JSX.Element {
+export function StorePanel({ overview }: { overview: Figures }): JSX.Element {
   const { times, store } = overview.series;
   const lines = useMemo<ChartLine[]>(
     () => [
@@ -176,7 +163,7 @@ export function StorePanel({ overview }: { overview: Omit<Overview, 'range'> }):
 }
 
 /** The sources of answers other than the store. */
-export function AnswersPanel({ overview }: { overview: Omit<Overview, 'range'> }): JSX.Element {
+export function AnswersPanel({ overview }: { overview: Figures }): JSX.Element {
   const { store } = overview.series;
   const checks = sum(store.checks);
   return (

@@ -1,25 +1,12 @@
 import type { JSX } from 'preact';
-import type { InstanceInfo, Overview } from '../../api.js';
-import { isAlone, lastKnown, lately, sum, summed } from '../data/series.js';
+import type { Figures, InstanceInfo } from '../../api.js';
+import { isAlone, lastKnown, rateNow, sum, summed } from '../data/series.js';
 import { milliseconds, percent, perSecond, plural, whole } from '../data/format.js';
 
-/** The period that counts as "now", in milliseconds. */
-const NOW_MS = 5_000;
-
-/** The most important numbers. */
-export function Tiles({
-  overview,
-  instances,
-}: {
-  overview: Omit<Overview, 'range'>;
-  instances: readonly InstanceInfo[];
-}): JSX.Element {
+export function Tiles({ overview, instances }: { overview: Figures; instances: readonly InstanceInfo[] }): JSX.Element {
   const { series, stepMs, totals } = overview;
   const half = lastKnown(series.store.p50);
-  const allowed = summed(series, 'allowed');
-  const refused = summed(series, 'refused');
-  const steps = Math.max(1, Math.round(NOW_MS / stepMs));
-  const rate = (values: readonly number[]): string => perSecond((lately(values, steps) * 1_000) / stepMs);
+  const rate = (field: 'allowed' | 'refused'): string => perSecond(rateNow(summed(series, field), stepMs));
   // The totals include the current step.
   const all = (field: 'allowed' | 'refused'): number => sum(Object.values(totals).map((each) => each[field]));
   const [allAllowed, allRefused] = [all('allowed'), all('refused')];
@@ -31,14 +18,14 @@ export function Tiles({
       <Tile
         name="Allowed"
         colour="allowed"
-        value={rate(allowed)}
+        value={rate('allowed')}
         unit="/s"
         note={`${plural(allAllowed, 'decision')} of limits`}
       />
       <Tile
         name="Refused"
         colour="refused"
-        value={rate(refused)}
+        value={rate('refused')}
         unit="/s"
         note={`${plural(allRefused, 'decision')}, ${percent(allRefused, allAllowed + allRefused)}`}
       />

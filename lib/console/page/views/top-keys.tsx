@@ -1,5 +1,4 @@
 import type { JSX } from 'preact';
-import { useState } from 'preact/hooks';
 import type { LimitInfo, TopKey, TopKeys } from '../../api.js';
 import { amount, clock, whole } from '../data/format.js';
 import { live } from '../data/live.js';
@@ -7,7 +6,7 @@ import { useResource } from '../data/client.js';
 import { hrefOf } from '../data/route.js';
 import { useStore } from '../data/store.js';
 import { session } from '../data/session.js';
-import { type Action, ActionDialog } from '../parts/dialog.js';
+import { type Action, useDialog } from '../parts/dialog.js';
 import { Empty, Note, Panel, Waiting } from '../parts/small.js';
 import { KeyButtons, Who } from './quick-actions.js';
 
@@ -17,8 +16,8 @@ const SHOWN = 10;
 export function TopKeysPanel({ info, always }: { info: LimitInfo; always: boolean }): JSX.Element {
   const { name: limit } = info;
   const { canAct } = useStore(session);
-  const [action, setAction] = useState<Action>();
-  const onAct = canAct ? setAction : undefined;
+  const [dialog, openDialog] = useDialog();
+  const onAct = canAct ? openDialog : undefined;
   const now = useStore(live)?.top;
   const { data, error, reload } = useResource<TopKeys>(`api/top?limit=${encodeURIComponent(limit)}`);
   const top = now?.limit === limit ? now : data;
@@ -44,7 +43,7 @@ export function TopKeysPanel({ info, always }: { info: LimitInfo; always: boolea
           <Ranked keys={top.used} kind="used" info={info} isRead={isRead} onAct={onAct} />
         </Panel>
       </div>
-      {action && <ActionDialog action={action} onClose={() => setAction(undefined)} />}
+      {dialog}
       {hashed && (
         <Note>
           Keys are hashes here. To find out whose a key is, type an identity into <a href={hrefOf('lookup')}>Look-up</a>

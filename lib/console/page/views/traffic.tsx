@@ -1,6 +1,6 @@
 import type { JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
-import type { Overview } from '../../api.js';
+import type { Figures } from '../../api.js';
 import { isAlone, sum, summed } from '../data/series.js';
 import { clock, moment, perSecond } from '../data/format.js';
 import { firstKnown, stepsIn, useZoom } from '../data/marks.js';
@@ -17,7 +17,7 @@ export function Traffic({
   quotaPerSecond,
   marks,
 }: {
-  overview: Omit<Overview, 'range'>;
+  overview: Figures;
   limit?: string;
   /** The rate that the limit allows one key in the long run. */
   quotaPerSecond?: number | undefined;
