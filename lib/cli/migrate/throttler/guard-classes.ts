@@ -2,7 +2,7 @@ import type TS from 'typescript';
 import type { Source } from '../source.js';
 import type { ThrottlerFacts } from './facts.js';
 import { requestOf } from './option-values.js';
-import { type Guard, superCalls } from './guards.js';
+import { type Guard, REPLACED, superCalls } from './guards.js';
 
 /** Converts classes that extend `ThrottlerGuard` to classes that return keys, or removes them. */
 export function convertGuards(facts: ThrottlerFacts): void {
@@ -71,7 +71,7 @@ function toKeyResolver(facts: ThrottlerFacts, { source, node, exempts, isForAll 
     const override = modifiers?.find(({ kind }) => kind === ts.SyntaxKind.OverrideKeyword);
     if (override !== undefined) source.edits.replace(override.getStart(source.ast), override.end + 1, '');
   }
-  for (const name of ['throwThrottlingException', 'generateKey', 'getErrorMessage', 'errorMessage']) {
+  for (const name of [...REPLACED, 'errorMessage']) {
     const member = find(name);
     if (member !== undefined) source.removeLine(member, true);
   }
