@@ -107,6 +107,16 @@ export class Source {
     }
   }
 
+  /** Removes some entries of a list; if none is left, also the property that contains the list, unless it is the only one. */
+  removeFrom(list: TS.ArrayLiteralExpression, removed: ReadonlySet<TS.Node>): void {
+    const { parent } = list;
+    const isWhole = list.elements.every((element) => removed.has(element)) && this.ts.isPropertyAssignment(parent);
+    const owner = parent.parent;
+    if (isWhole && this.ts.isObjectLiteralExpression(owner) && owner.properties.length > 1) {
+      this.remove(owner.properties, new Set([parent]));
+    } else this.remove(list.elements, removed);
+  }
+
   /** Removes a node with the line break or space after it; for a declaration, also with an empty line after it. */
   removeLine(node: TS.Node, isDeclaration = false): void {
     const start = node.getStart(this.ast);
@@ -124,12 +134,17 @@ export class Source {
     callback(node);
   }
 
-  /** The uses of a name, without imports, properties and keys. */
+  /** The uses of a name. */
   usesOf(local: string, under: TS.Node = this.ast): TS.Identifier[] {
+    return this.uses(under).filter(({ text }) => text === local);
+  }
+
+  /** The uses of all names, without imports, properties and keys. */
+  uses(under: TS.Node = this.ast): TS.Identifier[] {
     const { ts } = this;
     const found: TS.Identifier[] = [];
     this.visit(under, (node) => {
-      if (!ts.isIdentifier(node) || node.text !== local) return;
+      if (!ts.isIdentifier(node)) return;
       const { parent } = node;
       if (ts.isImportSpecifier(parent) || ts.isImportClause(parent)) return;
       if (ts.isPropertyAccessExpression(parent) && parent.name === node) return;
@@ -286,10 +301,6 @@ export class Edits {
   private list: Edit[] = [];
 
   constructor(readonly original: string) {}
-
-  get isEmpty(): boolean {
-    return this.list.length === 0;
-  }
 
   insert(at: number, text: string): void {
     if (text !== '') this.list.push({ start: at, end: at, text });

@@ -52,9 +52,8 @@ export class GuardUse {
     const { report } = this.facts;
     const removed = new Map<TS.ArrayLiteralExpression, { source: Source; nodes: Set<TS.Node> }>();
     const take = (source: Source, list: TS.ArrayLiteralExpression, node: TS.Node): void => {
-      const entry = removed.get(list) ?? { source, nodes: new Set<TS.Node>() };
-      entry.nodes.add(node);
-      removed.set(list, entry);
+      const nodes = removed.get(list)?.nodes ?? new Set();
+      removed.set(list, { source, nodes: nodes.add(node) });
     };
     for (const { source, node, guard, kind } of this.references) {
       const name = node.text;
@@ -88,7 +87,7 @@ export class GuardUse {
         report.done(source, node, `${name} -> RateLimitGuard`);
       }
     }
-    for (const [list, { source, nodes }] of removed) this.removeFrom(source, list, nodes);
+    for (const [list, { source, nodes }] of removed) source.removeFrom(list, nodes);
     if (!this.isMixed) return;
     for (const { source, node, guard, kind } of this.references) {
       if (guard?.outcome !== 'key') continue;
@@ -127,17 +126,6 @@ export class GuardUse {
     const names = isUnnamed ? ['default'] : object.properties.map((each) => source.nameOf(each.name));
     const { throttlers } = this.facts;
     return throttlers !== undefined && [...throttlers.keys()].every((each) => names.includes(each));
-  }
-
-  private removeFrom(source: Source, list: TS.ArrayLiteralExpression, nodes: ReadonlySet<TS.Node>): void {
-    const { parent } = list;
-    const isWhole = list.elements.every((element) => nodes.has(element)) && source.ts.isPropertyAssignment(parent);
-    const owner = parent.parent;
-    if (isWhole && source.ts.isObjectLiteralExpression(owner) && owner.properties.length > 1) {
-      source.remove(owner.properties, new Set([parent]));
-      return;
-    }
-    source.remove(list.elements, nodes);
   }
 
   /** Returns true if the module may bind its guard, which runs before all others. */

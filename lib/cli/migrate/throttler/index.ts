@@ -71,10 +71,7 @@ function convertModule(facts: ThrottlerFacts, source: Source, node: TS.Identifie
   const { ts } = source;
   const list = node.parent;
   if (!ts.isArrayLiteralExpression(list) || !ts.isPropertyAssignment(list.parent)) return;
-  const owner = list.parent.parent;
-  if (list.elements.length === 1 && ts.isObjectLiteralExpression(owner) && owner.properties.length > 1) {
-    source.remove(owner.properties, new Set([list.parent]));
-  } else source.remove(list.elements, new Set([node]));
+  source.removeFrom(list, new Set([node]));
   facts.report.done(source, node, 'ThrottlerModule need not be imported or exported: RateLimitModule is global');
 }
 
