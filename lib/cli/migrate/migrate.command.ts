@@ -2,6 +2,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type TS from 'typescript';
 import { cliMessages, migrateMessages } from '../../engine/errors/messages/cli.js';
+import { counted } from '../../engine/errors/wording.js';
 import { printableLines } from '../../engine/util/printable.js';
 import { VERSION } from '../../storage/telemetry/version.js';
 import { type Command, InputError, type Terminal, UsageError } from '../command.js';
@@ -59,7 +60,8 @@ build and coverage. Uses the project's own TypeScript, version 5 or 6.`,
     const formatter = new Formatter(folder);
     const merged: Change[] = [];
     for (const change of new Map(changes.map((each) => [each.path, each])).values()) {
-      merged.push(await formatted(change, formatter));
+      const { path, before, after } = change;
+      merged.push(after === undefined ? change : { ...change, after: await formatter.format(path, before, after) });
     }
     if (isDry) {
       for (const { shown, before, after } of merged) terminal.stdout.write(unifiedDiff(shown, before, after));
@@ -73,11 +75,6 @@ build and coverage. Uses the project's own TypeScript, version 5 or 6.`,
     return 0;
   },
 };
-
-async function formatted(change: Change, formatter: Formatter): Promise<Change> {
-  const { path, before, after } = change;
-  return after === undefined ? change : { ...change, after: await formatter.format(path, before, after) };
-}
 
 function changesFrom(project: Project, report: MigrationReport, name: keyof typeof ORIGINS): Change[] {
   const { packages, migrate } = ORIGINS[name];
@@ -97,11 +94,11 @@ function changesFrom(project: Project, report: MigrationReport, name: keyof type
     const isUsed = (one: string): boolean =>
       [...texts.values()].some((text) => new RegExp(`['"]${one}['"/]`).test(text));
     const removed = packages.filter((one) => !isUsed(one));
-    const manifest = changedManifest(project.ts, root, ['nestjs-sluice', `^${VERSION}`], removed);
+    const manifest = changedManifest(project.ts, root, removed);
     if (manifest === undefined) return [];
     const shown = project.shownOf(manifest.path);
     report.changed.push({ path: shown, line: manifest.line, text: manifestText(manifest.before, removed) });
-    return [{ path: manifest.path, shown, before: manifest.before, after: manifest.after }];
+    return [{ ...manifest, shown }];
   });
   return [...changed, ...manifests];
 }
@@ -127,27 +124,13 @@ function write({ stdout }: Terminal, report: MigrationReport, changes: readonly 
   stdout.write(printableLines(lines));
 }
 
-function counted(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? '' : 's'}`;
-}
-
 const KINDS = ['dependencies', 'devDependencies', 'peerDependencies', 'optionalDependencies'];
+const PACKAGE = 'nestjs-sluice';
+/** The dependency on this package, in a package.json. */
+const ADDED = `"${PACKAGE}": "^${VERSION}"`;
 
-/** A change of a package.json: its text before and after. */
-interface ManifestChange {
-  readonly path: string;
-  readonly before: string;
-  readonly after: string;
-  readonly line: number;
-}
-
-/** Adds a dependency and removes others, as text, so that the rest is unchanged. */
-function changedManifest(
-  ts: Compiler,
-  root: string,
-  added: readonly [name: string, range: string] | undefined,
-  removed: readonly string[],
-): ManifestChange | undefined {
+/** Adds this package and removes others in a package.json, as text, so that the rest is unchanged. */
+function changedManifest(ts: Compiler, root: string, removed: readonly string[]) {
   const path = join(root, 'package.json');
   const before = readFileSync(path, 'utf8');
   const file = ts.parseJsonText(path, before);
@@ -155,7 +138,6 @@ function changedManifest(
   if (top === undefined || !ts.isObjectLiteralExpression(top)) return undefined;
   const edits = new Edits(before);
   let line = 1;
-  let hasAdded = false;
   const sections = top.properties.flatMap((property) => {
     const section = ts.isPropertyAssignment(property) ? property.initializer : undefined;
     const name = property.name !== undefined && ts.isStringLiteral(property.name) ? property.name.text : '';
@@ -163,15 +145,14 @@ function changedManifest(
       ? [{ name, section }]
       : [];
   });
-  if (added !== undefined)
-    hasAdded = sections.some(({ section }) => section.properties.some((p) => nameOf(p) === added[0]));
+  let hasAdded = sections.some(({ section }) => section.properties.some((property) => nameOf(property) === PACKAGE));
   for (const { name, section } of sections) {
     const entries = [...section.properties];
     const kept = entries.filter((property) => !removed.includes(nameOf(property)));
-    const isHost = added !== undefined && !hasAdded && name === 'dependencies';
+    const isHost = !hasAdded && name === 'dependencies';
     if (kept.length === entries.length && !isHost) continue;
     const texts = new Map(kept.map((property) => [nameOf(property), property.getText(file)]));
-    if (isHost) texts.set(added[0], `"${added[0]}": "${added[1]}"`);
+    if (isHost) texts.set(PACKAGE, ADDED);
     if (isHost) hasAdded = true;
     const isSorted = kept.every((property, index) => index === 0 || nameOf(kept[index - 1]!) < nameOf(property));
     const names = isSorted ? [...texts.keys()].toSorted() : [...texts.keys()];
@@ -182,11 +163,8 @@ function changedManifest(
     edits.replace(start, section.end, `{${lead}${names.map((key) => texts.get(key)).join(between)}${tail}}`);
     line = file.getLineAndCharacterOfPosition(start).line + 1;
   }
-  if (added !== undefined && !hasAdded) {
-    const first = top.properties.at(-1);
-    const entry = `"dependencies": {\n    "${added[0]}": "${added[1]}"\n  }`;
-    if (first !== undefined) edits.insert(first.end, `,\n  ${entry}`);
-  }
+  const last = top.properties.at(-1);
+  if (!hasAdded && last !== undefined) edits.insert(last.end, `,\n  "dependencies": {\n    ${ADDED}\n  }`);
   const after = edits.render();
   return after === before ? undefined : { path, before, after, line };
 }
