@@ -28,23 +28,15 @@ export function migrateRateLimiterFlexible(project: Project, report: MigrationRe
     for (const limiter of own) for (const call of callsOf(limiter)!) convertCall(source, call);
     convertResults(source, source.localOf(FLEXIBLE, 'RateLimiterRes'));
     for (const owner of new Set(own.map((limiter) => limiter.owner))) {
-      convertClass(
-        source,
-        owner,
-        own.filter((limiter) => limiter.owner === owner),
-        isMixed,
-        report,
-      );
+      const limiters = own.filter((limiter) => limiter.owner === owner);
+      convertClass(source, owner, limiters, isMixed, report);
     }
   }
   const [first] = converted;
   if (first !== undefined && project.matching(/\bRateLimitModule\b/).length === 0) {
     const redis = converted.some(({ isOnRedis }) => isOnRedis) ? '{ redis: … }' : '';
-    report.leave(
-      first.source,
-      first.node,
-      `LimiterService belongs to RateLimitModule: import RateLimitModule.forRoot(${redis}) once, in the root module of the app`,
-    );
+    const why = `LimiterService belongs to RateLimitModule: import RateLimitModule.forRoot(${redis}) once, in the root module of the app`;
+    report.leave(first.source, first.node, why);
   }
   return sources;
 }
@@ -72,23 +64,13 @@ function isInsurance(source: Source, { parent }: TS.NewExpression): boolean {
 
 function isConvertible(limiter: FoundLimiter, report: MigrationReport): boolean {
   const { source, node, property } = limiter;
-  if (definitionOf(source, node, property, '') === undefined) {
-    report.leave(
-      source,
-      node,
-      "its options are not all known, or have no counterpart (duration: 0, execEvenly): write limiters.for({ algo: 'fixed-window', … }) by hand",
-    );
-    return false;
-  }
-  if (callsOf(limiter) === undefined) {
-    report.leave(
-      source,
-      node,
-      `more is done with ${property} than to consume, get, delete, penalize, reward and block: convert it by hand`,
-    );
-    return false;
-  }
-  return true;
+  const isKnown = definitionOf(source, node, property, '') !== undefined;
+  if (isKnown && callsOf(limiter) !== undefined) return true;
+  const why = isKnown
+    ? `more is done with ${property} than to consume, get, delete, penalize, reward and block: convert it by hand`
+    : "its options are not all known, or have no counterpart (duration: 0, execEvenly): write limiters.for({ algo: 'fixed-window', … }) by hand";
+  report.leave(source, node, why);
+  return false;
 }
 
 /** Makes a class get its limiters from `LimiterService`. */
@@ -104,10 +86,9 @@ function convertClass(
   for (const { node, property, assignment, isOnRedis } of limiters) {
     const definition = definitionOf(source, node, property, isMixed && !isOnRedis ? "scope: 'instance'" : '')!;
     const text = `limiters.for(${definition})`;
-    const declared = owner.members.find(
-      (member): member is TS.PropertyDeclaration =>
-        ts.isPropertyDeclaration(member) && source.nameOf(member.name) === property,
-    );
+    const declared = owner.members
+      .filter(ts.isPropertyDeclaration)
+      .find(({ name }) => source.nameOf(name) === property);
     if (assignment !== undefined) source.rewrite(node, text);
     else made.push(`this.${property} = ${text};`);
     if (declared !== undefined) {

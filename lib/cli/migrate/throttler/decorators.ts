@@ -32,20 +32,14 @@ export class Decorators {
     const { report } = this.facts;
     const limits = this.limitsOf(source, call);
     if (limits === undefined) {
-      report.leave(
-        source,
-        call,
-        'what @Throttle gets is known only when the app runs: use @RateLimit with a whole limit',
-      );
+      const why = 'what @Throttle gets is known only when the app runs: use @RateLimit with a whole limit';
+      report.leave(source, call, why);
       return;
     }
     const dead = limits.filter(({ name }) => this.facts.throttlers?.has(name) === false);
     for (const { name, text } of dead) {
-      report.leave(
-        source,
-        call,
-        `no throttler of the module is named '${name}', so nothing was limited by it: taken out; to limit, write @RateLimit(${text})`,
-      );
+      const why = `no throttler of the module is named '${name}', so nothing was limited by it: taken out; to limit, write @RateLimit(${text})`;
+      report.leave(source, call, why);
     }
     const texts = limits.filter((limit) => !dead.includes(limit)).map(({ text }) => text);
     if (texts.length === 0) {
@@ -160,11 +154,8 @@ export class Decorators {
     const unknown = skipped.filter((name) => !known.includes(name));
     if (unknown.length > 0) {
       const names = unknown.map((name) => `'${name}'`).join(', ');
-      report.leave(
-        source,
-        call,
-        `no throttler of the module is named ${names}, so @SkipThrottle skipped nothing there: taken out; @SkipRateLimit() skips all`,
-      );
+      const note = `no throttler of the module is named ${names}, so @SkipThrottle skipped nothing there: taken out; @SkipRateLimit() skips all`;
+      report.leave(source, call, note);
     }
     const texts: string[] = [];
     if (known.length > 0) {
@@ -176,11 +167,9 @@ export class Decorators {
       .filter((name) => throttlers?.has(name) !== false)
       .map((name) => this.again(source, call, name));
     if (again.includes(undefined)) {
-      report.leave(
-        source,
-        call,
-        'the limit that holds here again is known only when the app runs: write @RateLimit with a whole limit',
-      );
+      const note =
+        'the limit that holds here again is known only when the app runs: write @RateLimit with a whole limit';
+      report.leave(source, call, note);
       return;
     }
     const limits = again.filter((text): text is string => text !== undefined && text !== '');
@@ -218,11 +207,9 @@ export class Decorators {
       return argument.properties.some((one) => names.has(source.nameOf(one.name) ?? ''));
     });
     if (!isSkipped) return;
-    this.facts.report.leave(
-      source,
-      call,
-      'the class was skipped, and this route with it: its @RateLimit holds now; take it out if that is not meant',
-    );
+    const why =
+      'the class was skipped, and this route with it: its @RateLimit holds now; take it out if that is not meant';
+    this.facts.report.leave(source, call, why);
   }
 
   private hasDecorator(source: Source, node: TS.Node, name: string): boolean {

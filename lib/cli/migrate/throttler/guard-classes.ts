@@ -6,22 +6,15 @@ import { type Guard, REPLACED, superCalls } from './guards.js';
 
 /** Converts classes that extend `ThrottlerGuard` to classes that return keys, or removes them. */
 export function convertGuards(facts: ThrottlerFacts): void {
+  const { report } = facts;
   for (const guard of facts.guards.values()) {
-    if (guard.outcome === 'left') {
-      facts.report.leave(
-        guard.source,
-        guard.node,
-        `${guard.name} stays, and nothing uses it any more: ${guard.reason}`,
-      );
-    } else if (guard.outcome === 'dropped') {
-      facts.report.done(
-        guard.source,
-        guard.node,
-        `${guard.name} is gone: ${guard.sameAs?.name ?? 'RateLimitGuard'} reads each kind of call`,
-      );
+    const { name, source, node, outcome, reason, sameAs } = guard;
+    if (outcome === 'left') report.leave(source, node, `${name} stays, and nothing uses it any more: ${reason}`);
+    else if (outcome === 'dropped') {
+      report.done(source, node, `${name} is gone: ${sameAs?.name ?? 'RateLimitGuard'} reads each kind of call`);
       dropClass(facts, guard);
     } else {
-      facts.report.done(guard.source, guard.node, `${guard.name} -> a KeyResolver`);
+      report.done(source, node, `${name} -> a KeyResolver`);
       toKeyResolver(facts, guard);
     }
   }
@@ -82,7 +75,8 @@ function toKeyResolver(facts: ThrottlerFacts, { source, node, exempts, isForAll 
     find,
   );
   convertSupers(source, node);
-  if (activate !== undefined) convertExemption(source, activate);
+  // It let requests pass; now it returns which requests limits skip.
+  if (activate !== undefined) source.rewrite(activate.name, 'isExempt');
   const request =
     requests === undefined || isReplaced ? requestOf(source, facts, 'context') : 'this.getRequestResponse(context).req';
   const tracked = tracker?.parameters.length === 2 ? 'request, context' : 'request';
@@ -97,12 +91,8 @@ function toKeyResolver(facts: ThrottlerFacts, { source, node, exempts, isForAll 
   lines.push(`    const request = ${request};`);
   const address = exempts || tracker === undefined ? `${source.own('ipIdentity')}(request.ip)` : '';
   if (tracker === undefined) lines.push(`    return ${address};`);
-  else
-    lines.push(
-      exempts
-        ? `    return (await this.getTracker(${tracked})) || ${address};`
-        : `    return this.getTracker(${tracked});`,
-    );
+  else if (exempts) lines.push(`    return (await this.getTracker(${tracked})) || ${address};`);
+  else lines.push(`    return this.getTracker(${tracked});`);
   lines.push('  }', '');
   source.edits.insert(node.end - 1, lines.join('\n'));
 }
@@ -153,7 +143,7 @@ function convertSupers(source: Source, node: TS.ClassDeclaration): void {
     const text = `${source.own('ipIdentity')}(${request}.ip) ?? ''`;
     source.rewrite(call, isInAsync(source, call) ? `(${text})` : `Promise.resolve(${text})`);
   }
-  for (const call of superCalls(source, node, 'shouldSkip')) {
+  for (const call of ['shouldSkip', 'canActivate'].flatMap((name) => superCalls(source, node, name))) {
     rewriteToFalse(source, call);
   }
   for (const call of superCalls(source, node, 'getRequestResponse')) {
@@ -162,14 +152,6 @@ function convertSupers(source: Source, node: TS.ClassDeclaration): void {
       call,
       `{ req: ${context}.switchToHttp().getRequest(), res: ${context}.switchToHttp().getResponse() }`,
     );
-  }
-}
-
-/** Converts `canActivate`, which lets requests pass, to a function that returns which requests limits skip. */
-function convertExemption(source: Source, method: TS.MethodDeclaration): void {
-  source.rewrite(method.name, 'isExempt');
-  for (const call of superCalls(source, method, 'canActivate')) {
-    rewriteToFalse(source, call);
   }
 }
 

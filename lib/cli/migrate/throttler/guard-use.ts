@@ -76,7 +76,7 @@ export class GuardUse {
         report.done(
           source,
           node,
-          this.guard === true ? `APP_GUARD ${name} -> the module's own guard` : `APP_GUARD ${name} -> RateLimitGuard`,
+          `APP_GUARD ${name} -> ${this.guard === true ? "the module's own guard" : 'RateLimitGuard'}`,
         );
       } else if (kind === 'listed') {
         if (guard?.outcome === 'key') continue;
@@ -92,11 +92,8 @@ export class GuardUse {
     for (const { source, node, guard, kind } of this.references) {
       if (guard?.outcome !== 'key') continue;
       if (kind === 'bound' && this.haveOwnLimits(source, node)) continue;
-      report.leave(
-        source,
-        node,
-        `${guard.name} is one of several guards: limits of the module count by address here; give key: ${guard.name} to a limit of these routes`,
-      );
+      const why = `${guard.name} is one of several guards: limits of the module count by address here; give key: ${guard.name} to a limit of these routes`;
+      report.leave(source, node, why);
     }
   }
 

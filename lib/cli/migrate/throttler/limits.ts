@@ -8,7 +8,7 @@ import { sharing } from './guards.js';
 /** The form of a limit to write. */
 export interface LimitForm {
   /** Its name, unless its own options have one. */
-  readonly name?: string;
+  readonly name: string;
   readonly perRoute: boolean;
   /** True if it is in the options of the module. */
   readonly isOfModule?: boolean;
@@ -18,6 +18,12 @@ export interface LimitForm {
   /** The class that returns keys, if it isn't the module's. */
   readonly key?: string | undefined;
 }
+
+const WITHOUT_COUNTERPART = {
+  setHeaders:
+    "'setHeaders' of a single throttler has no counterpart: use 'hidden' of the limit, or 'headers' of the module",
+  storage: "'storage' of a single throttler was never read: taken out; RateLimitModule.forRoot has the option 'redis'",
+};
 
 /** The options that an object with a limit of the throttler may have. */
 const KNOWN = new Set([
@@ -29,8 +35,7 @@ const KNOWN = new Set([
   'ignoreUserAgents',
   'getTracker',
   'generateKey',
-  'setHeaders',
-  'storage',
+  ...Object.keys(WITHOUT_COUNTERPART),
 ]);
 
 /** Converts an object literal of the throttler to a limit, in place. Returns true if it can. */
@@ -67,16 +72,15 @@ export function convertLimit(
   const isBlocking = facts.blocks(source) && (block === undefined || constantOf(source, block) !== 0);
   const removed = new Set<TS.Node>();
   const tail: string[] = [];
-  if (limit === undefined) tail.push(`rate: ${form.rate}`);
-  else source.rewrite(property('limit')!, `rate: ${numberOf(source, limit)}`);
-  if (ttl === undefined) tail.push(`interval: ${interval}`);
-  else source.rewrite(property('ttl')!, `interval: ${interval}`);
-  if (block === undefined || !isBlocking) {
-    if (block !== undefined) removed.add(property('blockDuration')!);
-    if (isBlocking) tail.push(`blockFor: ${blockFor}`);
-  } else {
-    source.rewrite(property('blockDuration')!, `blockFor: ${blockFor}`);
-  }
+  const put = (name: string, text: string): void => {
+    const one = property(name);
+    if (one === undefined) tail.push(text);
+    else source.rewrite(one, text);
+  };
+  put('limit', `rate: ${limit === undefined ? form.rate : numberOf(source, limit)}`);
+  put('ttl', `interval: ${interval}`);
+  if (isBlocking) put('blockDuration', `blockFor: ${blockFor}`);
+  else if (block !== undefined) removed.add(property('blockDuration')!);
   tail.push(...convertFunctions(source, facts, object, removed));
   if (property('getTracker') === undefined && form.key !== undefined) tail.push(`key: ${form.key}`);
   let { perRoute } = form;
@@ -85,19 +89,15 @@ export function convertLimit(
     if (sharesKeys(facts, source, generator)) perRoute = false;
     removed.add(generator);
   }
-  for (const name of ['setHeaders', 'storage']) {
+  for (const [name, why] of Object.entries(WITHOUT_COUNTERPART)) {
     const one = property(name);
     if (one === undefined) continue;
     removed.add(one);
-    const why =
-      name === 'storage'
-        ? "'storage' of a single throttler was never read: taken out; RateLimitModule.forRoot has the option 'redis'"
-        : "'setHeaders' of a single throttler has no counterpart: use 'hidden' of the limit, or 'headers' of the module";
     report.leave(source, one, why);
   }
   if (perRoute) tail.push('perRoute: true');
   const kept = object.properties.filter((one) => !removed.has(one));
-  const head = form.name !== undefined && property('name') === undefined ? [`name: ${quoted(source, form.name)}`] : [];
+  const head = property('name') === undefined ? [`name: ${quoted(source, form.name)}`] : [];
   source.remove(object.properties, removed);
   const algo = `algo: ${quoted(source, facts.algo)}`;
   const [first] = kept;
@@ -141,7 +141,7 @@ export function limitOfExpression(
   const times = unit === 1 ? '' : ` * ${unit}`;
   const interval = has.has('ttl') ? `${text}.ttl${times}` : form.interval;
   const entries = [
-    `name: ${quoted(source, form.name ?? 'default')}`,
+    `name: ${quoted(source, form.name)}`,
     `algo: ${quoted(source, facts.algo)}`,
     `rate: ${has.has('limit') ? `${text}.limit` : form.rate}`,
     `interval: ${interval}`,

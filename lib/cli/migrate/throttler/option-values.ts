@@ -152,25 +152,19 @@ export function messageOf(source: Source, property: TS.ObjectLiteralElementLike)
 
 /** Replaces a storage on Redis by `redis`. Returns true if it is one, and reports others. */
 export function convertStorage(facts: ThrottlerFacts, source: Source, property: TS.ObjectLiteralElementLike): boolean {
-  const value = source.valueOf(property);
   const { ts } = source;
-  if (value !== undefined && ts.isIdentifier(source.bare(value))) {
-    const name = (source.bare(value) as TS.Identifier).text;
-    const declared = source.declared(name);
-    if (declared !== undefined && !ts.isFunctionDeclaration(declared) && redisOf(source, declared)) {
-      source.rewrite(property, name === 'redis' ? 'redis' : `redis: ${name}`);
-      return true;
-    }
-  } else if (value !== undefined && redisOf(source, value)) {
-    const text = source.now(value);
+  const value = source.valueOf(property);
+  const node = value && source.bare(value);
+  const name = node !== undefined && ts.isIdentifier(node) ? node.text : undefined;
+  const storage = name === undefined ? value : source.declared(name);
+  if (storage !== undefined && !ts.isFunctionDeclaration(storage) && redisOf(source, storage)) {
+    const text = name ?? source.now(storage);
     source.rewrite(property, text === 'redis' ? 'redis' : `redis: ${text}`);
     return true;
   }
-  facts.report.leave(
-    source,
-    property,
-    "'storage' is one of your own: taken out, so counters are in process; use 'redis', or 'store' with a class that implements Store",
-  );
+  const why =
+    "'storage' is one of your own: taken out, so counters are in process; use 'redis', or 'store' with a class that implements Store";
+  facts.report.leave(source, property, why);
   return false;
 }
 
