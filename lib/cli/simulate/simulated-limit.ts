@@ -117,7 +117,7 @@ interface RequestUnits {
 }
 
 /** The period of a limit's length in which one counter admitted most. */
-interface Stretch {
+export interface Stretch {
   units: number;
   identity: string;
   /** The time of its first and of its last units, in microseconds. */
