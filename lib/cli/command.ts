@@ -1,6 +1,7 @@
 import type { Readable, Writable } from 'node:stream';
 import { parseArgs } from 'node:util';
 import { cliMessages } from '../engine/errors/messages/cli.js';
+import { withoutSecrets } from '../engine/errors/reasons.js';
 
 /** The streams of a command. */
 export interface Terminal {
@@ -78,6 +79,17 @@ export function readArguments(args: readonly string[], options: CommandOptions):
     if (onlyFor !== undefined) refuseOptions(read, [name], onlyFor);
   }
   return read;
+}
+
+/** Returns exactly these arguments. An argument may be a URL with a password that was meant for `--redis`. */
+export function argumentsOf({ positionals }: ReadArguments, ...expected: readonly string[]): string[] {
+  const missing = expected[positionals.length];
+  if (missing !== undefined) throw new UsageError(cliMessages.missingArgument(missing));
+  const extra = positionals[expected.length];
+  if (extra !== undefined) throw new UsageError(cliMessages.extraArgument(withoutSecrets(extra), expected));
+  const empty = expected.find((_, index) => positionals[index] === '');
+  if (empty !== undefined) throw new UsageError(cliMessages.missingArgument(empty));
+  return [...positionals];
 }
 
 /** Throws if options are used that a command accepts only in another form. */

@@ -38,16 +38,16 @@ export function readLimit(spec: string): LimitSpec {
   const [, algo = ''] = SPEC.exec(spec) ?? [];
   if (algorithms.get(algo)?.leases !== undefined) throw new UsageError(cliMessages.notSimulated(spec, algo));
   const definition = readSpec(spec, SIMULATED);
-  const { name, mode, key, blockFor, strike, forgetAfter } = definition;
-  const location = `--limit ${show(spec)}`;
+  return { limit: compiled(definition, `--limit ${show(spec)}`), key: definition.key as string | undefined };
+}
+
+/** Checks a definition, and makes a limit of it. Throws `RateLimitConfigError`. */
+export function compiled(definition: ExactLimit, location: string, namespace = ''): CompiledLimit {
   checkLimit(definition, location);
-  const settings = {
-    location,
-    name,
-    shadow: mode === 'shadow',
-    ...blockTerms({ blockFor, strike, forgetAfter }, location),
-  };
-  return { limit: new CompiledLimit(algorithmOptions(definition), settings), key: key as string | undefined };
+  const { name, mode } = definition;
+  const terms = blockTerms(definition, location);
+  const settings = { location, name, namespace, shadow: mode === 'shadow', ...terms };
+  return new CompiledLimit(algorithmOptions(definition), settings);
 }
 
 /** Reads a limit as an app defines it, without its key. */

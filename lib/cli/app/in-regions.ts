@@ -70,29 +70,30 @@ export interface BesideRegions {
   ) => Promise<RegionRole>;
 }
 
-/** A module, and a function that ends its connections if the app can't be created. */
-export interface ModuleBesideRegions {
-  readonly module: DynamicModule;
-  abandon(): void;
-}
-
 /**
- * The module of an app that isn't in a region, but reads the data at the home of regions: changes of rates, modes and lists, and limits of
- * scope 'world'. With the option `regions` it would be an instance of a region.
+ * Creates an app with the module of an app that isn't in a region, but reads the data at the home of regions: changes of rates, modes and
+ * lists, and limits of scope 'world'. With the option `regions` it would be an instance of a region. Ends the module's connections if the
+ * app can't be created.
  */
-export function besideRegions(options: RateLimitModuleOptions, beside: BesideRegions): ModuleBesideRegions {
+export async function createBesideRegions<App>(
+  options: RateLimitModuleOptions,
+  beside: BesideRegions,
+  create: (module: DynamicModule) => Promise<App>,
+): Promise<App> {
   const connections: Connection[] = [];
   let isAbandoned = false;
-  const abandon = () => {
-    isAbandoned = true;
-    for (const connection of connections) connection.disconnect();
-  };
   const connected = async (connection: Connection) => {
     connections.push(connection);
     await connect(connection).catch((error: Error) => rememberError(connection, error));
     if (isAbandoned) connection.disconnect();
   };
-  return { module: moduleOf(options, beside, connected), abandon };
+  try {
+    return await create(moduleOf(options, beside, connected));
+  } catch (error) {
+    isAbandoned = true;
+    for (const connection of connections) connection.disconnect();
+    throw error;
+  }
 }
 
 function moduleOf(

@@ -81,17 +81,6 @@ export function timeOf({ values }: ReadArguments): string | undefined {
   return time;
 }
 
-/** Returns exactly these arguments. An argument may be a URL with a password that was meant for `--redis`. */
-export function argumentsOf({ positionals }: ReadArguments, ...expected: readonly string[]): string[] {
-  const missing = expected[positionals.length];
-  if (missing !== undefined) throw new UsageError(cliMessages.missingArgument(missing));
-  const extra = positionals[expected.length];
-  if (extra !== undefined) throw new UsageError(cliMessages.extraArgument(withoutSecrets(extra), expected));
-  const empty = expected.find((_, index) => positionals[index] === '');
-  if (empty !== undefined) throw new UsageError(cliMessages.missingArgument(empty));
-  return [...positionals];
-}
-
 /** Errors of the library, which may come from another copy of it, and the corresponding errors of this program. */
 const OF_LIBRARY = new Map<string, new (message: string) => Error>([
   ['RateLimitConfigError', UsageError],

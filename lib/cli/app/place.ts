@@ -84,9 +84,9 @@ interface Wanted {
 }
 
 /** Reads the place. Throws `UsageError` or `RateLimitConfigError`. */
-export function readPlace(read: ReadArguments, environment: NodeJS.ProcessEnv, wanted: Wanted): Place {
+export function readPlace(read: ReadArguments, wanted: Wanted): Place {
   const module = read.values.get('module');
-  if (module === undefined) return redisPlace(read, environment, wanted);
+  if (module === undefined) return redisPlace(read, wanted);
   refuseOptions(read, OF_REDIS, "Redis without the app, not together with '--module'");
   const hash = module.lastIndexOf('#');
   const file = hash < 0 ? module : module.slice(0, hash);
@@ -99,15 +99,14 @@ export function readPlace(read: ReadArguments, environment: NodeJS.ProcessEnv, w
 
 function redisPlace(
   { values, switches }: ReadArguments,
-  environment: NodeJS.ProcessEnv,
   { name: wantedName, optional = false, published = false }: Wanted,
 ): RedisPlace {
-  const redis = values.get('redis') ?? environment['REDIS_URL'];
+  const redis = values.get('redis') ?? process.env['REDIS_URL'];
   if (redis === undefined) {
     throw new UsageError(cliMessages.missingOption('redis', `${REDIS_FORM}, or '--module' instead`));
   }
   assertRedis('redis', redis);
-  const home = values.get('home') ?? (environment['HOME_REDIS_URL'] || undefined);
+  const home = values.get('home') ?? (process.env['HOME_REDIS_URL'] || undefined);
   if (home !== undefined) assertRedis('home', home);
   const time = values.get('timeout') ?? '2s';
   const timeout = milliseconds(time);

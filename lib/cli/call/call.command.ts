@@ -3,28 +3,17 @@ import { USUAL_TIME } from '../../storage/stores/redis/fast-way/plain-checks.js'
 import { GeneralProgram } from '../../storage/stores/redis/general-program.js';
 import { decisionScript } from '../../storage/stores/redis/script.generated.js';
 import { printableLines } from '../../engine/util/printable.js';
-import { type Command, type ReadArguments, UsageError } from '../command.js';
+import { argumentsOf, type Command, type ReadArguments, UsageError } from '../command.js';
 import { algorithms } from '../../engine/algorithms/index.js';
-import { checkLimit } from '../../app/config/limit-options.js';
 import { cliMessages } from '../../engine/errors/messages/cli.js';
 import { isCost } from '../../engine/limits/arguments.js';
-import { blockTerms } from '../../engine/limits/block-terms.js';
-import { CompiledLimit } from '../../engine/limits/compiled-limit.js';
+import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
 import { MODULE_NAMESPACE } from '../../engine/limits/limit-settings.js';
-import { algorithmOptions } from '../../app/rules/common-options.js';
-import { argumentsOf } from '../app/operation.js';
-import { readDefinition } from '../limit-spec.js';
+import { compiled, readDefinition } from '../limit-spec.js';
 import { units } from '../../engine/util/figures.js';
 
 /** A single check of one limit. */
-interface AskedOnce {
-  readonly limit: CompiledLimit;
-  /** The key of the counter. */
-  readonly identity: string;
-  readonly cost: number;
-  readonly peek: boolean;
-  readonly prefix: string;
-}
+type AskedOnce = NonNullable<ReturnType<typeof readSettings>>;
 
 /** Later than the end of any calendar window. */
 const MUCH_LATER = 20 * 366 * 86_400 * 1e6;
@@ -110,13 +99,13 @@ function quoted(text: string): string {
 }
 
 /** Reads the command line. Returns nothing if only the script is requested. Throws `UsageError` or `RateLimitConfigError`. */
-function readSettings(read: ReadArguments): AskedOnce | undefined {
-  const { values, switches, positionals } = read;
+function readSettings(read: ReadArguments) {
+  const { values, switches } = read;
   if (switches.has('script')) {
     const beside = [...values.keys(), ...switches].find((option) => option !== 'script');
     if (beside !== undefined)
       throw new UsageError(cliMessages.optionWithout(beside, "a limit, not together with '--script'"));
-    if (positionals.length > 0) argumentsOf(read);
+    argumentsOf(read);
     return undefined;
   }
   const [name = '', identity = ''] = argumentsOf(read, 'the name of a limit', 'a key such as tenant:acme');
@@ -136,17 +125,8 @@ function readSettings(read: ReadArguments): AskedOnce | undefined {
 function limitOf(name: string, spec: string, everywhere: boolean): CompiledLimit {
   const definition = { ...readDefinition(spec), name };
   if (definition.scope === 'world') throw new UsageError(cliMessages.worldNotCalled(spec));
-  const { mode, blockFor, strike, forgetAfter } = definition;
   if (algorithms.get(definition.algo)?.leases !== undefined) {
     throw new UsageError(cliMessages.notCalled(spec, definition.algo));
   }
-  const location = everywhere ? `limits.${name}` : `define.${name}`;
-  checkLimit(definition, location);
-  return new CompiledLimit(algorithmOptions(definition), {
-    location,
-    name,
-    namespace: everywhere ? MODULE_NAMESPACE : '',
-    shadow: mode === 'shadow',
-    ...blockTerms({ blockFor, strike, forgetAfter }, location),
-  });
+  return everywhere ? compiled(definition, `limits.${name}`, MODULE_NAMESPACE) : compiled(definition, `define.${name}`);
 }

@@ -1,37 +1,17 @@
 import { cliMessages } from '../../engine/errors/messages/cli.js';
-import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
 import type { Explanation } from '../../nest/explain/explanation.js';
 import { formatExplanation } from '../../nest/explain/format.js';
-import { type Command, type ReadArguments, refuseOptions, UsageError } from '../command.js';
+import { argumentsOf, type Command, type ReadArguments, refuseOptions, UsageError } from '../command.js';
 import { printableJson } from '../../engine/util/printable.js';
-import type { LimitRegistry } from '../../app/rules/limit-registry.js';
-import { placesOf, routesOf, startApp, type StartedApp, whyNotConnected } from '../app/started-app.js';
+import { limitNamed, placesOf, routesOf, startApp, type StartedApp, whyNotConnected } from '../app/started-app.js';
 import { LIMIT_HELP, type Place, PLACE_OPTIONS, readPlace } from '../app/place.js';
 import { isWithoutHome } from '../app/app-redis.js';
 import { assertCountsHere, assertHasHome, isTouched, noteElsewhere } from '../app/used-names.js';
 import { redisMessages } from '../../engine/errors/messages/redis.js';
 import { addressesOf } from '../../storage/redis/errors.js';
-import { withoutSecrets } from '../../engine/errors/reasons.js';
 
 const UNREAD = 1;
 const OF_ROUTES = ['controller', 'handler'];
-
-/** The question for `LimiterService.explain`. */
-type CommandQuestion =
-  | ({ readonly limit: string; readonly key: string; readonly ip?: string } & AskedUnits)
-  | ({ readonly controller: string; readonly handler: string; readonly key?: readonly string[] } & AskedUnits);
-
-interface AskedUnits {
-  readonly cost?: number;
-  readonly share?: string;
-}
-
-/** The settings of a command line. */
-interface ExplainSettings {
-  readonly place: Place;
-  readonly question: CommandQuestion;
-  readonly json: boolean;
-}
 
 /** Explains the effect of limits on a request. */
 export const explainCommand: Command = {
@@ -74,7 +54,7 @@ that its modules do at start-up, and closes it again.`,
   },
   exits: { 1: 'the app cannot be started, or Redis or the home cannot be read' },
   async run(read, { stdout, stderr }) {
-    const { place, question, json } = readSettings(read, process.env);
+    const { place, question, json } = readSettings(read);
     const app = await startApp(place, { changes: false });
     const explanation = await explained(app, place, question, (text) => void stderr.write(`note: ${text}\n`));
     stdout.write(json ? `${printableJson(explanation)}\n` : formatExplanation(explanation));
@@ -85,19 +65,19 @@ that its modules do at start-up, and closes it again.`,
 async function explained(
   app: StartedApp,
   place: Place,
-  question: CommandQuestion,
+  question: ReturnType<typeof questionOf>,
   note: (text: string) => void,
 ): Promise<Explanation> {
   try {
     if ('file' in place) {
-      if ('limit' in question && namedIn(app, question.limit) === undefined) {
+      if ('limit' in question && limitNamed(app, question.limit) === undefined) {
         const routes = routesOf(app, question.limit);
         if (routes.length > 0) throw new UsageError(cliMessages.explainsRoute(question.limit, routes));
       }
       return await app.service.explain(question);
     }
     const places = placesOf(app);
-    const limit = 'limit' in question ? namedIn(app, question.limit) : undefined;
+    const limit = 'limit' in question ? limitNamed(app, question.limit)?.limit : undefined;
     if (limit !== undefined) assertHasHome(places, limit);
     const explanation = await app.service.explain(question);
     if (explanation.unread !== undefined) {
@@ -121,11 +101,6 @@ async function explained(
   }
 }
 
-/** The limit of an app that has this name; `undefined` if it is on a route, or there is none. */
-function namedIn(app: StartedApp, name: string): CompiledLimit | undefined {
-  return app.provided<LimitRegistry>('LimitRegistry')?.named.find(({ rule }) => rule.name === name)?.limit;
-}
-
 /** An explanation of counters alone, since the rate and mode may be changed, or a list may decide. */
 function withoutChanges({ limits, ...explanation }: Explanation): Explanation {
   const reason = cliMessages.changesUnknown();
@@ -138,21 +113,21 @@ function withoutChanges({ limits, ...explanation }: Explanation): Explanation {
 }
 
 /** Reads the command line. Throws `UsageError` or `RateLimitConfigError`. */
-function readSettings(read: ReadArguments, environment: NodeJS.ProcessEnv): ExplainSettings {
-  if (read.positionals.length > 0) throw new UsageError(cliMessages.noArguments(withoutSecrets(read.positionals[0]!)));
+function readSettings(read: ReadArguments) {
+  argumentsOf(read);
   if (!read.values.has('module')) refuseOptions(read, OF_ROUTES, "explanations of an app, with '--module'");
-  const place = readPlace(read, environment, { name: read.values.get('name') });
+  const place = readPlace(read, { name: read.values.get('name') });
   const name = 'file' in place ? read.values.get('name') : place.limit?.name;
   return { place, question: questionOf(read, name), json: read.switches.has('json') };
 }
 
-function questionOf({ values, lists }: ReadArguments, name: string | undefined): CommandQuestion {
+function questionOf({ values, lists }: ReadArguments, name: string | undefined) {
   const keys = lists.get('key') ?? [];
   const share = values.get('share');
   if (share === '') throw new UsageError(cliMessages.wrongOption('share', share, 'a tenant'));
   const asked = {
-    ...(values.has('cost') ? { cost: units(values.get('cost')!) } : {}),
-    ...(share === undefined ? {} : { share }),
+    ...(values.has('cost') && { cost: units(values.get('cost')!) }),
+    ...(share !== undefined && { share }),
   };
   const [controller, handler] = OF_ROUTES.map((option) => values.get(option));
   if (controller !== undefined || handler !== undefined) {

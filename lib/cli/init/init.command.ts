@@ -2,9 +2,9 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join, relative, sep } from 'node:path';
-import { cliMessages, initMessages } from '../../engine/errors/messages/cli.js';
+import { initMessages } from '../../engine/errors/messages/cli.js';
 import { printableLines } from '../../engine/util/printable.js';
-import { type Command, InputError, UsageError } from '../command.js';
+import { argumentsOf, type Command, InputError } from '../command.js';
 import { finished } from '../migrate/imports.js';
 import { Project } from '../migrate/project.js';
 import { Formatter, jsonOf, loadCompiler, withParents } from '../migrate/project-tools.js';
@@ -39,8 +39,9 @@ missing.`,
     'skip-install': { help: 'Installs nothing; prints what to install' },
   },
   exits: { 1: "this isn't a Nest project, or it could not be changed" },
-  async run({ switches, values, positionals }, { stdout }) {
-    if (positionals.length > 0) throw new UsageError(cliMessages.noArguments(positionals[0]));
+  async run(read, { stdout }) {
+    argumentsOf(read);
+    const { switches, values } = read;
     const folder = process.cwd();
     const files = projectFiles(folder, values.get('module'));
     const project = new Project(loadCompiler(folder), folder, []);

@@ -5,60 +5,30 @@ import { cliMessages } from '../../engine/errors/messages/cli.js';
 import type { ExplainedLimit } from '../../nest/explain/explanation.js';
 import type { Limiter } from '../../app/limiter/limiter.js';
 import type { WithinOptions } from '../../engine/limits/consume-options.js';
-import type { LimitRegistry } from '../../app/rules/limit-registry.js';
 import { keysOfShown } from '../../app/rules/ancestors.js';
 import type { Rule } from '../../app/rules/rule.js';
 import { columns, printableJson, printableLines, showMs } from '../../engine/util/printable.js';
-import { placesOf, redisOf, routesOf, type StartedApp } from '../app/started-app.js';
-import {
-  argumentsOf,
-  asPublished,
-  causeOf,
-  OPERATION_OPTIONS,
-  refuseBareAddress,
-  timeOf,
-  withApp,
-} from '../app/operation.js';
-import { type Place, readPlace } from '../app/place.js';
+import { limitNamed, placesOf, redisOf, routesOf, type StartedApp } from '../app/started-app.js';
+import { asPublished, causeOf, OPERATION_OPTIONS, refuseBareAddress, timeOf, withApp } from '../app/operation.js';
+import { readPlace } from '../app/place.js';
 import { isWithoutHome } from '../app/app-redis.js';
 import { assertCountsHere, assertHasHome, assertUsed, isTouched } from '../app/used-names.js';
 import { hashedHeader } from '../../app/key-resolvers/header.js';
-import { type Command, type CommandOptions, InputError, type ReadArguments, UsageError } from '../command.js';
+import {
+  argumentsOf,
+  type Command,
+  type CommandOptions,
+  InputError,
+  type ReadArguments,
+  UsageError,
+} from '../command.js';
 
 /** An action on the counter of a key. */
-export type KeyAction = 'block' | 'unblock' | 'reset';
+type KeyAction = 'block' | 'unblock' | 'reset';
 
-/** The settings of a command line. */
-export interface KeySettings {
-  readonly action: KeyAction;
-  readonly place: Place;
-  readonly limit: string;
-  readonly key: string;
-  /** The duration of a block. */
-  readonly time: string;
-  readonly cause: { readonly by?: string; readonly reason?: string };
-  readonly force: boolean;
-  readonly json: boolean;
-}
-
-/** The state of a key, before or after the action. */
-interface KeyState {
-  readonly quota: number;
-  readonly mode: ExplainedLimit['mode']['mode'];
-  /** Absent if a list decides. */
-  readonly state?: ExplainedLimit['state'];
-}
-
-/** The result of a command. */
-interface KeyReport {
-  readonly action: KeyAction;
-  readonly limit: string;
-  readonly key: string;
-  readonly before: KeyState;
-  readonly after: KeyState;
-  /** The reason if changes of the limit could not be read. The quota is then the configured one. */
-  readonly unread?: string;
-}
+type KeySettings = ReturnType<typeof readSettings>;
+type KeyState = ReturnType<typeof stateOf>;
+type KeyReport = Awaited<ReturnType<typeof changeKey>>;
 
 /** Maximum number of blocked keys in an error message. */
 const MOST_FOUND = 20;
@@ -110,7 +80,7 @@ const command = (action: KeyAction): Command => ({
     1: `nothing was changed: Redis cannot be reached or has no counter of the limit${ABOUT[action].nothing}`,
   },
   async run(read, { stdout }) {
-    const settings = readSettings(action, read, process.env);
+    const settings = readSettings(action, read);
     const place = await asPublished(settings.place);
     const report = await withApp(place, true, (app) => changeKey(app, { ...settings, place }));
     stdout.write(settings.json ? `${printableJson(report)}\n` : textOf(report, settings));
@@ -126,11 +96,11 @@ export const unblockCommand = command('unblock');
 export const resetCommand = command('reset');
 
 /** Reads the command line. Throws `UsageError` or `RateLimitConfigError`. */
-function readSettings(action: KeyAction, read: ReadArguments, environment: NodeJS.ProcessEnv): KeySettings {
+function readSettings(action: KeyAction, read: ReadArguments) {
   const [limit = '', key = ''] = argumentsOf(read, 'the name of a limit', 'a key such as tenant:acme');
   return {
     action,
-    place: readPlace(read, environment, { name: limit, published: true }),
+    place: readPlace(read, { name: limit, published: true }),
     limit,
     key: hashedHeader(key),
     time: timeOf(read) ?? '10m',
@@ -140,10 +110,10 @@ function readSettings(action: KeyAction, read: ReadArguments, environment: NodeJ
   };
 }
 
-async function changeKey(app: StartedApp, settings: KeySettings): Promise<KeyReport> {
+async function changeKey(app: StartedApp, settings: KeySettings) {
   const { action, place, limit, key: shown, time, force } = settings;
   const { service } = app;
-  const rule = app.provided<LimitRegistry>('LimitRegistry')?.named.find((each) => each.rule.name === limit)?.rule;
+  const rule = limitNamed(app, limit)?.rule;
   const routes = rule === undefined ? routesOf(app, limit) : [];
   if (routes.length > 0) throw new UsageError(cliMessages.changesOnRoute(limit, routes));
   // For an unknown name, the explanation has a message.
@@ -171,6 +141,7 @@ async function changeKey(app: StartedApp, settings: KeySettings): Promise<KeyRep
   await CHANGES[action](service.ofRule(rule as Rule), path.key, path.options, time);
   const after = stateOf(await service.explain(question), cliMessages.unreadAfter);
   await leave(new ConsoleLog(redisOf(app).redis, new ShownNames(false)), settings);
+  // If changes of the limit can't be read, the quota is the configured one.
   const isUnread = places !== undefined && isWithoutHome(places.role, places.home);
   return { action, limit, key: shown, before, after, ...(isUnread && { unread: cliMessages.changesAtHome() }) };
 }
@@ -194,9 +165,10 @@ async function blockedWithPart(app: StartedApp, rule: Rule, part: string): Promi
 function stateOf(
   { limits, unread }: { readonly limits: readonly ExplainedLimit[]; readonly unread?: string },
   message: (reason: string) => string,
-): KeyState {
+) {
   if (unread !== undefined) throw new InputError(message(unread));
   const { quota, mode, state } = limits[0]!;
+  // There is no state if a list decides.
   return { quota, mode: mode.mode, ...(state && { state }) };
 }
 

@@ -1,6 +1,5 @@
 import { isIP } from 'node:net';
 import { changeText } from '../../nest/explain/format.js';
-import type { ListEntry } from '../../app/config/list-entry.js';
 import { hashedHeader } from '../../app/key-resolvers/header.js';
 import { cliMessages } from '../../engine/errors/messages/cli.js';
 import { entryOf } from '../../app/overrides/lists/listed.js';
@@ -9,11 +8,12 @@ import type { OverrideRecord } from '../../app/overrides/override-record.js';
 import { printableJson, printableLines } from '../../engine/util/printable.js';
 import { withoutSecrets } from '../../engine/errors/reasons.js';
 import { changesRedisOf, type Places, placesOf, type StartedApp } from '../app/started-app.js';
-import { argumentsOf, causeOf, OPERATION_OPTIONS, timeOf, withApp } from '../app/operation.js';
+import { causeOf, OPERATION_OPTIONS, timeOf, withApp } from '../app/operation.js';
 import { recordReport, storedOverride, valueText } from '../app/stored-overrides.js';
 import { readPlace } from '../app/place.js';
 import { assertKeepsChanges, assertUsedName, assertUsedPrefix } from '../app/used-names.js';
 import {
+  argumentsOf,
   type Command,
   type CommandOption,
   type CommandOptions,
@@ -24,14 +24,6 @@ import {
 
 /** An action on a list. */
 type ListAction = 'deny' | 'allow' | 'unlist';
-
-/** The result of a command. */
-interface ListReport {
-  readonly entry: ListEntry;
-  readonly limit: string | undefined;
-  readonly before: OverrideRecord | undefined;
-  readonly after: OverrideRecord | undefined;
-}
 
 const FOR: CommandOption = {
   value: '<time>',
@@ -83,7 +75,7 @@ count by such as tenant:acme, or a prefix of identities such as 'trial:*'.`,
     // Validated before connecting.
     readWho(who);
     causeOf(read);
-    const place = readPlace(read, process.env, { name, optional: true });
+    const place = readPlace(read, { name, optional: true });
     const report = await withApp(place, true, (app) => changeList(app, action, who, name, read, !('file' in place)));
     const { entry, limit, before, after } = report;
     stdout.write(
@@ -116,7 +108,7 @@ async function changeList(
   limit: string | undefined,
   read: ReadArguments,
   isChecked: boolean,
-): Promise<ListReport> {
+) {
   const own = changesRedisOf(app);
   const key = readWho(who);
   const entry = entryOf(key);
@@ -150,7 +142,7 @@ function json(record: OverrideRecord | undefined): object | null {
   return record === undefined ? null : recordReport(record);
 }
 
-function textOf({ entry, limit, before, after }: ListReport): string {
+function textOf({ entry, limit, before, after }: Awaited<ReturnType<typeof changeList>>): string {
   const who = entry.ip ?? entry.identity ?? entry.pattern;
   const lines = [
     `${who}, ${limit === undefined ? 'all limits' : `limit '${limit}'`}`,

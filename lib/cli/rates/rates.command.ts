@@ -2,24 +2,15 @@ import { cliMessages } from '../../engine/errors/messages/cli.js';
 import { causeText, changeText } from '../../nest/explain/format.js';
 import type { LimitMode } from '../../engine/limits/limit-settings.js';
 import type { CurrentMode, CurrentRate } from '../../app/overrides/override.js';
-import type { LimitRegistry } from '../../app/rules/limit-registry.js';
 import { withoutSecrets } from '../../engine/errors/reasons.js';
 import { columns, printableJson, printableLines } from '../../engine/util/printable.js';
-import { changesRedisOf, placesOf, type StartedApp } from '../app/started-app.js';
-import {
-  argumentsOf,
-  asPublished,
-  causeOf,
-  OPERATION_OPTIONS,
-  refuseBareAddress,
-  timeOf,
-  withApp,
-} from '../app/operation.js';
+import { changesRedisOf, limitNamed, placesOf, type StartedApp } from '../app/started-app.js';
+import { asPublished, causeOf, OPERATION_OPTIONS, refuseBareAddress, timeOf, withApp } from '../app/operation.js';
 import { entryText, overrideReport, storedOverrides, valueText } from '../app/stored-overrides.js';
 import { hashedHeader } from '../../app/key-resolvers/header.js';
 import { readPlace } from '../app/place.js';
 import { assertKeepsChanges, assertUsedForChange } from '../app/used-names.js';
-import { type Command, InputError, type ReadArguments, refuseOptions, UsageError } from '../command.js';
+import { argumentsOf, type Command, InputError, type ReadArguments, refuseOptions, UsageError } from '../command.js';
 
 /** A rate and a mode, before or after the change. */
 interface Current {
@@ -116,7 +107,7 @@ changes of a limit's rate and mode.`,
 async function list(read: ReadArguments): Promise<string> {
   if (read.positionals.length > 0) argumentsOf(read, 'list');
   refuseOptions(read, ['key', 'for', 'inherit', 'limit', 'everywhere', 'by', 'reason', 'force'], 'changes');
-  const place = readPlace(read, process.env, { name: undefined, optional: true });
+  const place = readPlace(read, { name: undefined, optional: true });
   const found = await withApp(place, false, async (app) => {
     if (!('file' in place)) assertKeepsChanges(placesOf(app));
     return storedOverrides(changesRedisOf(app), ['rate', 'mode', 'list']);
@@ -136,12 +127,12 @@ async function change(name: string, { expected, repeats, without, work }: Part, 
   const more = repeats ? read.positionals.slice(2 + expected.length).map(() => expected.at(-1)!) : [];
   const [, limit = ''] = argumentsOf(read, name, 'the name of a limit', ...expected, ...more);
   causeOf(read);
-  const place = await asPublished(readPlace(read, process.env, { name: limit, published: true }));
+  const place = await asPublished(readPlace(read, { name: limit, published: true }));
   const { before, after } = await withApp(place, true, async (app) => {
     const own = changesRedisOf(app);
     // Fails without Redis. The library itself would return its last known values.
     await own.redis.run([['time']]);
-    const named = app.provided<LimitRegistry>('LimitRegistry')?.named.find((each) => each.rule.name === limit);
+    const named = limitNamed(app, limit);
     if (!('file' in place)) {
       const places = placesOf(app);
       assertKeepsChanges(places);

@@ -5,7 +5,7 @@ import type { Module } from '@nestjs/core/injector/module.js';
 import { cliMessages, routeMessages } from '../../engine/errors/messages/cli.js';
 import { reasonOf } from '../../engine/errors/reasons.js';
 import { InputError } from '../command.js';
-import { coreOf, exportsOf, isClass, moduleOf, providedBy } from '../app/started-app.js';
+import { coreOf, exportsOf, moduleOf, providedBy, refuseModule } from '../app/started-app.js';
 import type { RouteParts } from '../../nest/routes/route-list.js';
 import type { StartUpCheck } from '../../app/rules/start-up-check.js';
 
@@ -33,15 +33,12 @@ const LIMITS = ['RateLimitModule', 'RateLimitFeatureModule'];
  */
 export async function previewApp(file: string, className: string | undefined): Promise<PreviewedApp> {
   const path = resolve(file);
-  const core = (await coreOf(path)) as unknown as typeof Core;
+  const core = await coreOf(path);
   const start = new StartWatch(core);
   try {
     const exported = await loaded(start, path, file);
     const found = exported && moduleOf(exported, className);
-    if (className !== undefined && found === undefined) {
-      const known = Object.keys(exported ?? {}).filter((name) => isClass(exported![name]));
-      throw new InputError(cliMessages.noModule(file, className, known));
-    }
+    if (className !== undefined && found === undefined) refuseModule(exported ?? {}, file, className);
     if (found !== undefined) {
       const app = await start.ofModule(found).catch((error: unknown) => {
         throw new InputError(cliMessages.unstartable(file, reasonOf(error)));

@@ -4,7 +4,7 @@ import { ipIdentity } from '../../app/key-resolvers/ip.js';
 import { UsageError } from '../command.js';
 
 /** The requests of a log to simulate, by path and status. */
-interface Filters {
+export interface Filters {
   readonly path: RegExp | undefined;
   readonly status: RegExp | undefined;
 }
