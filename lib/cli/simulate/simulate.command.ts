@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { access, constants, realpath, stat, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import type { Readable, Writable } from 'node:stream';
+import type { Writable } from 'node:stream';
 import { cliMessages } from '../../engine/errors/messages/cli.js';
 import { type Command, InputError, type Terminal, UsageError } from '../command.js';
 import { printableJson, showMs } from '../../engine/util/printable.js';
@@ -112,30 +112,17 @@ async function runInput(
   const source = isStdin ? 'the standard input' : input.path;
   const progress = new Progress(terminal.stderr, size);
   try {
-    for await (const chunk of chunks(stream, source)) {
+    for await (const chunk of stream as AsyncIterable<Buffer>) {
       log.push(chunk);
       progress.add(chunk.length);
     }
+  } catch (error) {
+    throw error === stream.errored ? new InputError(cliMessages.unreadableFile(source, reasonOf(error))) : error;
   } finally {
     progress.end();
   }
   log.end();
   return log.report(source, simulation.allowed + simulation.refused);
-}
-
-async function* chunks(stream: Readable, path: string): AsyncGenerator<Buffer> {
-  const iterator = (stream as AsyncIterable<Buffer>)[Symbol.asyncIterator]();
-  try {
-    for (;;) {
-      const next = await iterator.next().catch((error: unknown) => {
-        throw new InputError(cliMessages.unreadableFile(path, reasonOf(error)));
-      });
-      if (next.done === true) return;
-      yield next.value;
-    }
-  } finally {
-    await iterator.return?.();
-  }
 }
 
 /** Checks before reading the log that a chart can be written, and that it wouldn't overwrite the log. */
