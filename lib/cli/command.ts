@@ -3,7 +3,6 @@ import { parseArgs } from 'node:util';
 import { cliMessages } from '../engine/errors/messages/cli.js';
 import { withoutSecrets } from '../engine/errors/reasons.js';
 
-/** The streams of a command. */
 export interface Terminal {
   readonly stdin: Readable;
   readonly stdout: Writable;
@@ -26,20 +25,17 @@ export interface CommandOption {
   readonly help: string;
   /** The name of its value, such as `<url>`. */
   readonly value?: string;
-  /** True if the option may be repeated. */
   readonly repeats?: true;
   /** The commands that have the option, if this one rejects it. */
   readonly onlyFor?: string;
 }
 
-/** The options of a command by their names. */
 export type CommandOptions = Readonly<Record<string, CommandOption>>;
 
 /** A command of the program. Its `--help` and the parser read the same table. */
 export interface Command {
   /** The part of the usage after the name of the command, for each form. */
   readonly usage: readonly string[];
-  /** The description of the command. */
   readonly about: string;
   readonly options: CommandOptions;
   /** Further notes for users. */

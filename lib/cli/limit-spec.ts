@@ -104,7 +104,6 @@ export function readLimits(specs: readonly string[]): LimitSpec[] {
   return limits;
 }
 
-/** Throws if limits have the same name. */
 export function assertNames(limits: readonly LimitSpec[]): void {
   const names = new Set<string>();
   for (const { limit } of limits) {

@@ -49,7 +49,6 @@ export interface AppRedis {
   readonly prefix: string;
 }
 
-/** The Redis server of a connection. */
 export function appRedis(
   connection: Connection,
   { prefix, timeoutMs }: Pick<RateLimitSettings, 'prefix' | 'timeoutMs'>,

@@ -45,7 +45,6 @@ export function refuseBareAddress({ settings }: Rule, key: string): void {
   throw new InputError(cliMessages.bareAddress(key, keyMessages.identity(address)));
 }
 
-/** The options of all commands that make changes. */
 export const OPERATION_OPTIONS = {
   ...PLACE_OPTIONS,
   by: { value: '<name>', help: 'Who makes the change, for the log' },

@@ -44,7 +44,6 @@ export interface StoredOverride extends OverrideAddress {
   readonly record: OverrideRecord;
 }
 
-/** The number of records per step. */
 const STEP = 1000;
 
 /** The overrides that are in effect, in the order of limits and keys. */

@@ -119,7 +119,6 @@ function countsOverRegions({ features }: CompiledLimit): boolean {
   return features?.some(({ name }) => name === 'regions') === true;
 }
 
-/** The counters of a home, on its Redis server. */
 function atHomeOf({ redis, prefix }: AppRedis): AppRedis {
   return { redis, prefix: regionKeys(prefix).atHome };
 }

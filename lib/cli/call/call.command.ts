@@ -64,7 +64,6 @@ function textOf(asked: AskedOnce, now: number): string {
   return printableLines(lines);
 }
 
-/** The shell command for the check. */
 function lineOf(sha: string, { limit, identity, cost, peek, prefix }: AskedOnce, now: number): string {
   const program = new GeneralProgram(prefix, now);
   program.check({ entries: [{ limit, identity, cost }], peek });
@@ -72,7 +71,6 @@ function lineOf(sha: string, { limit, identity, cost, peek, prefix }: AskedOnce,
   return ['redis-cli EVALSHA', sha, allKeys.length, ...allKeys.map(quoted), quoted(program.text(USUAL_TIME))].join(' ');
 }
 
-/** Explains the numbers of the reply. */
 function replyOf({ limit }: AskedOnce, now: number): string[] {
   const { algorithm, parameters, escalation } = limit;
   const lines = [
@@ -93,7 +91,6 @@ function replyOf({ limit }: AskedOnce, now: number): string[] {
   return lines;
 }
 
-/** Quotes a word for a shell. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }

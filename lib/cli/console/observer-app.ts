@@ -165,7 +165,6 @@ function definitionsOf(published: readonly PublishedLimitInfo[], isWithout: bool
 const EXPRESS: string = '@nestjs/platform-express';
 const FASTIFY: string = '@nestjs/platform-fastify';
 
-/** Creates the app on the HTTP platform that is installed. */
 async function create(module: Type): Promise<INestApplication> {
   const options = { logger: ['warn', 'error'] as ('warn' | 'error')[], abortOnError: false };
   if ((await loaded(EXPRESS)) !== undefined) return NestFactory.create(module, options);

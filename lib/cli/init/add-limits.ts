@@ -123,7 +123,6 @@ export function addTestHelper(source: Source): boolean {
   return added;
 }
 
-/** The object passed to the first `@Module`. */
 function moduleOptions(source: Source): TS.ObjectLiteralExpression | undefined {
   const { ts } = source;
   for (const statement of source.ast.statements) {

@@ -14,7 +14,6 @@ import { addExample, addModule, addTestHelper, controllerFile } from './add-limi
 
 const PACKAGE = 'nestjs-sluice';
 
-/** A changed file, and a description of the change. */
 interface Change {
   readonly source: Source;
   readonly what: string;
@@ -125,7 +124,6 @@ function installerOf(folder: string): string {
   return INSTALLERS[locks[0] ?? 'package-lock.json']!;
 }
 
-/** Installs this package. Returns true if it could. */
 function isInstalledBy(install: string, folder: string): boolean {
   const [program = '', verb = ''] = install.split(' ');
   const { status } = spawnSync(program, [verb, PACKAGE], {
@@ -136,11 +134,8 @@ function isInstalledBy(install: string, folder: string): boolean {
   return status === 0;
 }
 
-/** The files and dependencies of a Nest project. */
 interface ProjectFiles {
-  /** The file of the root module. */
   readonly module: string;
-  /** The e2e specs of the project. */
   readonly specs: readonly string[];
   /** The names of its dependencies of any kind. */
   readonly dependencies: ReadonlySet<string>;

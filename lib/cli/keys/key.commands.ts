@@ -23,14 +23,12 @@ import {
   UsageError,
 } from '../command.js';
 
-/** An action on the counter of a key. */
 type KeyAction = 'block' | 'unblock' | 'reset';
 
 type KeySettings = ReturnType<typeof readSettings>;
 type KeyState = ReturnType<typeof stateOf>;
 type KeyReport = Awaited<ReturnType<typeof changeKey>>;
 
-/** Maximum number of blocked keys in an error message. */
 const MOST_FOUND = 20;
 
 type Change = (limiter: Limiter, key: string, options: WithinOptions, time: string) => Promise<unknown>;

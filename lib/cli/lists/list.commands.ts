@@ -22,7 +22,6 @@ import {
   UsageError,
 } from '../command.js';
 
-/** An action on a list. */
 type ListAction = 'deny' | 'allow' | 'unlist';
 
 const FOR: CommandOption = {

@@ -68,7 +68,6 @@ function namesOf(source: Source): Set<string> {
   return new Set(source.uses().map(({ text }) => text));
 }
 
-/** The missing names that an import of a module provides. */
 function namesFor(
   { importClause, moduleSpecifier }: TS.ImportDeclaration,
   { elements }: TS.NamedImports,

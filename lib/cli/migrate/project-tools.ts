@@ -17,7 +17,6 @@ export function withParents(folder: string): string[] {
   return parent === folder ? [folder] : [folder, ...withParents(parent)];
 }
 
-/** The API of the TypeScript compiler. */
 export type Compiler = typeof TS;
 
 /** TypeScript 7 has no JavaScript API. Projects that use it may have version 6 installed as well. */

@@ -9,7 +9,6 @@ import { Source } from './source.js';
 const SKIPPED = /^(?:node_modules|dist|build|coverage|\..+)$/;
 const CODE = /(?<!\.d)\.[cm]?tsx?$/;
 
-/** A constant or function, and its file. */
 interface Declaration {
   readonly source: Source;
   readonly node: ReturnType<Source['declared']>;
@@ -35,12 +34,10 @@ export class Project {
     for (const path of this.paths) this.texts.set(path, this.readText(path));
   }
 
-  /** The sources whose text matches. */
   matching(pattern: RegExp): Source[] {
     return this.paths.filter((path) => pattern.test(this.texts.get(path)!)).map((path) => this.sourceAt(path));
   }
 
-  /** All sources read so far. */
   get read(): readonly Source[] {
     return [...this.sources.values()];
   }

@@ -1,14 +1,12 @@
 import type TS from 'typescript';
 import type { Compiler } from './project-tools.js';
 
-/** A name that a file imports. */
 interface ImportedName {
   readonly module: string;
   /** Its name in that module. */
   readonly name: string;
 }
 
-/** A source file and its edits. */
 export class Source {
   readonly ast: TS.SourceFile;
   readonly edits: Edits;
@@ -134,7 +132,6 @@ export class Source {
     callback(node);
   }
 
-  /** The uses of a name. */
   usesOf(local: string, under: TS.Node = this.ast): TS.Identifier[] {
     return this.uses(under).filter(({ text }) => text === local);
   }
@@ -155,7 +152,6 @@ export class Source {
     return found;
   }
 
-  /** The local name of an import from a module. */
   localOf(module: RegExp, name: string): string | undefined {
     for (const [local, from] of this.imported) if (from.name === name && module.test(from.module)) return local;
     return undefined;
@@ -176,7 +172,6 @@ export class Source {
     return inner;
   }
 
-  /** The property of an object literal. */
   property(object: TS.ObjectLiteralExpression, name: string): TS.ObjectLiteralElementLike | undefined {
     return object.properties.find((property) => this.nameOf(property.name) === name);
   }
@@ -205,7 +200,6 @@ export class Source {
     return this.ts.canHaveDecorators(node) ? (this.ts.getDecorators(node) ?? []) : [];
   }
 
-  /** The text of a string literal. */
   literal(node: TS.Expression | undefined): string | undefined {
     return node !== undefined && this.ts.isStringLiteralLike(this.bare(node))
       ? (this.bare(node) as TS.StringLiteralLike).text

@@ -89,7 +89,6 @@ export function numberOf(source: Source, expression: TS.Expression): string {
   return isText && !isNumber ? `Number(${text})` : text;
 }
 
-/** The quote character of a file. */
 export function quoteOf(source: Source): "'" | '"' {
   const specifier = source.ast.statements.find(source.ts.isImportDeclaration)?.moduleSpecifier;
   return specifier !== undefined && source.before(specifier).startsWith('"') ? '"' : "'";

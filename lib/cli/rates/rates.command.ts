@@ -12,7 +12,6 @@ import { readPlace } from '../app/place.js';
 import { assertKeepsChanges, assertUsedForChange } from '../app/used-names.js';
 import { argumentsOf, type Command, InputError, type ReadArguments, refuseOptions, UsageError } from '../command.js';
 
-/** A rate and a mode, before or after the change. */
 interface Current {
   readonly rate: CurrentRate;
   readonly mode: CurrentMode;

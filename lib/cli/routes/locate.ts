@@ -46,7 +46,6 @@ export class Locator {
     return undefined;
   }
 
-  /** The files that define each class. */
   private classes(): Map<string, Text[]> {
     if (this.known !== undefined) return this.known;
     this.known = new Map();

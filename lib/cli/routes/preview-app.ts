@@ -88,7 +88,6 @@ function limitsOf(app: INestApplicationContext, core: typeof Core): StartUpCheck
   return typeof startUp?.run === 'function' ? startUp : undefined;
 }
 
-/** The app of a start file, and why the file failed. */
 interface Started {
   readonly app?: INestApplicationContext;
   readonly failure?: string;
@@ -136,7 +135,6 @@ class StartWatch {
     process.on('unhandledRejection', this.fail);
   }
 
-  /** The app of a module alone. */
   async ofModule(module: Type): Promise<INestApplicationContext> {
     await this.allow(module);
     return this.createContext(module);

@@ -79,7 +79,6 @@ function tableOf(routes: readonly LocatedRoute[]): string {
   return `${[...lines, ...(lines.length > 0 ? [''] : []), summary].join('\n')}\n`;
 }
 
-/** The place of an unlimited route. */
 function placeOf(route: LocatedRoute): string {
   const { file, line } = route;
   const place = file === undefined ? '' : `${file}${line === undefined ? '' : `:${line}`}: `;

@@ -81,7 +81,6 @@ function sentBytes(match: RegExpExecArray): string {
   return text === '-' ? '0' : text;
 }
 
-/** A word of the request line. */
 function word(match: RegExpExecArray, index: number): string | undefined {
   const text = match[REQUEST]!.split(' ', 3)[index];
   return text === '-' || text === '' ? undefined : text;
@@ -117,7 +116,6 @@ const ADDRESS_FIELDS = [
   'request.client_ip',
   'request.remote_ip',
 ];
-/** The names that loggers use for the bytes of a response. */
 const BYTES_FIELDS = [
   'bytes',
   'body_bytes_sent',
@@ -137,12 +135,10 @@ const FILTERED = {
   path: ['path', 'url', 'uri', 'request_uri', 'req.url', 'request.uri', 'request.url'],
   status: ['status', 'statusCode', 'status_code', 'res.statusCode', 'response.status'],
 };
-/** Maximum number of field names to display. */
 const SHOWN_FIELDS = 10;
 
 const NAME = 'ndjson';
 
-/** One JSON object per line. */
 const jsonFormat: LogFormat = {
   name: NAME,
   matches: (line) => recordOf(line) !== undefined,
@@ -236,7 +232,6 @@ function ownValue(value: unknown, name: string): unknown {
 const FORMATS: readonly LogFormat[] = [jsonFormat, ...commonLogFormats];
 const NAMES = FORMATS.map(({ name }) => name);
 
-/** The format with this name. */
 export function formatNamed(name: string): LogFormat {
   const format = FORMATS.find((each) => each.name === name);
   if (format === undefined) throw new UsageError(cliMessages.unknownValue('format', name, NAMES));

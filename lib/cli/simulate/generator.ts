@@ -15,7 +15,6 @@ export interface Generated {
   readonly keys: number;
 }
 
-/** Maximum number of keys to remember. */
 const MOST_REMEMBERED = 50_000;
 
 /** When they start: a fixed time, so that a repeated simulation is the same. */

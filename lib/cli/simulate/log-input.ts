@@ -6,7 +6,6 @@ import { LineSplitter, MAX_LINE_LENGTH } from './line-reader.js';
 import type { InputReport, SkippedLine } from './report.js';
 import { Heap } from '../../engine/util/heap.js';
 
-/** Maximum number of requests to hold back. */
 const MOST_HELD = 100_000;
 
 /** A late request, and its rank among requests of the same time: after those that were in order. */
@@ -25,7 +24,6 @@ export class ReorderBuffer {
   private head = 0;
   private readonly late = new Heap(precedes);
   private latest = -Infinity;
-  /** The number of late requests. */
   lateCount = 0;
 
   constructor(
@@ -43,7 +41,6 @@ export class ReorderBuffer {
     while (this.held > 0 && this.earliest <= this.latest - this.window) this.handOn();
   }
 
-  /** Passes on all remaining requests. */
   end(): void {
     while (this.held > 0) this.handOn();
   }
@@ -84,7 +81,6 @@ const SAMPLE_CHARACTERS = 1_000_000;
 const SHOWN_SKIPPED = 5;
 const SHOWN_CHARACTERS = 200;
 
-/** The settings for reading a log. */
 export interface LogSettings {
   readonly format: string | undefined;
   readonly wanted: WantedFields;

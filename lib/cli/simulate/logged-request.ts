@@ -135,7 +135,6 @@ export interface WantedFields {
 /** A format of log lines. */
 export interface LogFormat {
   readonly name: string;
-  /** Returns true if a line has this format. */
   matches(line: string): boolean;
   /** Creates a reader of lines. Throws `UsageError` if the format lacks a field; `samples` are the first lines. */
   reader(wanted: WantedFields, samples: readonly string[]): ReadLine;

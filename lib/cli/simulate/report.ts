@@ -4,13 +4,10 @@ import type { SimulatedLimit, Stretch } from './simulated-limit.js';
 import type { Simulation } from './simulation.js';
 import type { TrackedKey } from './tracked-keys.js';
 
-/** Maximum number of keys to list. */
 const LISTED_KEYS = 10;
 
-/** The results of a limit. */
 export type LimitReport = ReturnType<typeof limitReport>;
 
-/** A line that is not a request. */
 export interface SkippedLine {
   readonly line: number;
   readonly reason: string;
@@ -32,7 +29,6 @@ export interface InputReport {
 /** The whole report of a simulation, also its JSON. */
 export type Report = ReturnType<typeof reportOf>;
 
-/** Summarizes a simulation. */
 export function reportOf(simulation: Simulation, input: InputReport) {
   const { allowed, refused, timeline } = simulation;
   return {

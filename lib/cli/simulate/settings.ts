@@ -46,7 +46,6 @@ async function policyLimits(path: string): Promise<PolicyLimitSpec[]> {
   return found;
 }
 
-/** The options of `simulate`. */
 export const SIMULATE_OPTIONS: CommandOptions = {
   limit: { value: '<limit>', repeats: true, help: 'A limit' },
   policy: {
@@ -77,7 +76,6 @@ const REORDER = '10s';
 /** Maximum average number of requests to generate. */
 const MOST_GENERATED = 1e9;
 
-/** The settings of a command line. */
 export type SimulateSettings = Awaited<ReturnType<typeof readSettings>>;
 
 /** Reads a command line. Throws `UsageError` or `RateLimitConfigError` before the log is read. */
@@ -156,7 +154,6 @@ function generatedOf(spec: string, values: ReadonlyMap<string, string>): Generat
   };
 }
 
-/** Reads a duration into microseconds. */
 function durationOf(values: ReadonlyMap<string, string>, option: string, usual: string, least: number): number {
   const text = values.get(option) ?? usual;
   const micros = Math.round((milliseconds(text) ?? NaN) * 1000);

@@ -24,7 +24,6 @@ export class SimulatedCounter {
 
   constructor(private readonly limit: CompiledLimit) {}
 
-  /** Returns true if units fit. */
   look(cost: number, now: number): boolean {
     const { algorithm, parameters, quota } = this.limit;
     this.state = algorithm.open(parameters, this.stored, now);
@@ -81,7 +80,6 @@ export class SimulatedCounter {
     return retryAfterMs;
   }
 
-  /** Returns true if it isn't empty. */
   isCounting(now: number): boolean {
     const { algorithm, parameters } = this.limit;
     if (this.block !== undefined && endOf(this.limit, this.block) > now) return true;
@@ -110,7 +108,6 @@ export class SimulatedCounter {
   }
 }
 
-/** How much a request takes. */
 interface RequestUnits {
   readonly cost: number;
   readonly bytes?: number;
@@ -125,15 +122,12 @@ export interface Stretch {
   to: number;
 }
 
-/** A limit and its results. */
 export class SimulatedLimit {
-  /** The number of requests that it rejected. */
   refused = 0;
   /** The number of those that it can never allow because of their cost. */
   never = 0;
   /** The waits that it reported for the others. */
   readonly waits = new Histogram();
-  /** The delays of requests. */
   readonly delays = new Histogram();
   worst: Stretch | undefined;
   /** True if the worst period is exact; otherwise, it is a lower bound. */

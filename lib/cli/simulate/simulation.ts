@@ -10,7 +10,6 @@ import { type TrackedKey, TrackedKeys } from './tracked-keys.js';
 export class Simulation {
   /** In microseconds; it never goes back. */
   private now = 0;
-  /** When the first request came. */
   start: number | undefined;
   allowed = 0;
   refused = 0;
@@ -40,12 +39,10 @@ export class Simulation {
     );
   }
 
-  /** When the last request came. */
   get end(): number {
     return this.now;
   }
 
-  /** Decides a request. */
   decide(request: LoggedRequest): void {
     const { time, keys } = request;
     if (time < this.now) this.late++;

@@ -4,7 +4,6 @@ import { plural } from '../../engine/util/figures.js';
 import { columns, printable, showCount, showMs, showShare } from '../../engine/util/printable.js';
 import type { LimitReport, Report } from './report.js';
 
-/** A stream that may be a terminal. */
 type Screen = Writable & {
   readonly isTTY?: boolean;
   readonly columns?: number;
@@ -13,7 +12,6 @@ type Screen = Writable & {
 
 /** The format of text on a stream. */
 interface Look {
-  /** Maximum number of characters per line. */
   readonly width: number;
   paint(style: 'bold' | 'green' | 'red', text: string): string;
 }
@@ -36,7 +34,6 @@ function hasColours(stream: Screen, environment: NodeJS.ProcessEnv): boolean {
   return stream.isTTY === true && (stream.getColorDepth?.(environment) ?? 1) > 1;
 }
 
-/** Formats a report as text for a terminal. */
 export function tableOf(report: Report, look: Look = PLAIN): string {
   const { input, requests, allowed, refused, retryAfter } = report;
   const format = input.format === null ? '' : ` (${input.format})`;
@@ -206,7 +203,6 @@ export function chartOf(report: Report): string {
   ].join('\n');
 }
 
-/** Stacked bars. */
 function bars(below: readonly number[], counts: readonly number[], top: number): string {
   const width = PLOT_WIDTH / Math.max(1, counts.length);
   return counts

@@ -1,9 +1,7 @@
 /** A histogram of waits: exact up to two seconds, and beyond that rounded up by less than a thousandth. */
 export class Histogram {
   private readonly counts = new Map<number, number>();
-  /** The number of waits. */
   count = 0;
-  /** The longest wait. */
   max = 0;
 
   /** Adds a wait in whole milliseconds. */
@@ -65,7 +63,6 @@ export class Timeline {
   private allowedBySteps: number[] = [];
   private refusedBySteps: number[] = [];
 
-  /** The length of a step in milliseconds. */
   get stepMs(): number {
     return STEPS[this.step]!;
   }

@@ -127,7 +127,6 @@ export function definitionOf(source: Source, node: TS.NewExpression, name: strin
   return `{ ${entries.join(', ')} }`;
 }
 
-/** The methods whose calls are converted. */
 const METHODS: Readonly<Record<string, string>> = {
   consume: 'consume',
   get: 'peek',
@@ -185,7 +184,6 @@ function isAwaitedStatement(source: Source, call: TS.CallExpression): boolean {
   );
 }
 
-/** Converts a call of a limiter. */
 export function convertCall(source: Source, call: TS.CallExpression): void {
   const { ts } = source;
   const method = call.expression as TS.PropertyAccessExpression;

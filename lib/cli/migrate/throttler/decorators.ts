@@ -225,7 +225,6 @@ export class Decorators {
       .filter((one): one is TS.CallExpression => ts.isCallExpression(one) && source.before(one.expression) === local);
   }
 
-  /** The class or method of a decorator. */
   private ownerOf(source: Source, call: TS.CallExpression): TS.Node | undefined {
     return source.ts.isDecorator(call.parent) ? call.parent.parent : undefined;
   }

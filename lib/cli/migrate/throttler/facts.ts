@@ -11,7 +11,6 @@ export const STORAGES =
 /** Files that may use the throttler. */
 export const THROTTLER_TEXT = /@nestjs\/throttler|throttler-storage-redis/;
 
-/** An expression of a file. */
 export interface Place {
   readonly source: Source;
   readonly node: TS.Expression;
@@ -172,12 +171,10 @@ export class ThrottlerFacts {
   }
 }
 
-/** Returns true for a test file. */
 export function isTest({ shown }: Source): boolean {
   return /\.(?:e2e-)?spec\.|\.test\.|(?:^|\/)tests?\//.test(shown);
 }
 
-/** The calls of `ThrottlerModule` in a file. */
 function moduleCalls(source: Source): { source: Source; call: TS.CallExpression; method: string }[] {
   const { ts } = source;
   const local = source.localOf(THROTTLER, 'ThrottlerModule');

@@ -47,7 +47,6 @@ export class GuardUse {
     return this.references.find((one) => isKey(one) && decorators.some((at) => isIn(one.node, at)))?.guard;
   }
 
-  /** Replaces all guards by `RateLimitGuard`. */
   convert(): void {
     const { report } = this.facts;
     const removed = new Map<TS.ArrayLiteralExpression, { source: Source; nodes: Set<TS.Node> }>();

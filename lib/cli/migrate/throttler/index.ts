@@ -16,7 +16,6 @@ export const THROTTLER_PACKAGES = [
   'nestjs-throttler-storage-redis',
 ];
 
-/** Names that are replaced by other names. */
 const RENAMED: Readonly<Record<string, string>> = {
   ThrottlerModuleOptions: 'type RateLimitModuleOptions',
   ThrottlerOptions: 'type LimitDefinition',

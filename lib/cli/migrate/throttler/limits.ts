@@ -5,7 +5,6 @@ import type { ThrottlerFacts } from './facts.js';
 import { convertFunctions } from './option-values.js';
 import { sharing } from './guards.js';
 
-/** The form of a limit to write. */
 export interface LimitForm {
   /** Its name, unless its own options have one. */
   readonly name: string;

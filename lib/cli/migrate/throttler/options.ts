@@ -8,7 +8,6 @@ import type { GuardUse } from './guard-use.js';
 import { convertLimit, limitOfHelper, sharesKeys } from './limits.js';
 import { importOf } from '../imports.js';
 
-/** Converts the setup of `ThrottlerModule`. */
 export class ModuleOptions {
   private readonly done = new Set<TS.Node>();
 
@@ -283,7 +282,6 @@ export class ModuleOptions {
     else source.rewrite(property, `limits: ${source.now(value)}`);
   }
 
-  /** Converts a list of throttlers. */
   private throttlerList(source: Source, expression: TS.Expression): void {
     const { ts } = source;
     const node = source.bare(expression);
