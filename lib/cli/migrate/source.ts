@@ -64,6 +64,12 @@ export class Source {
     return this.ast.getLineAndCharacterOfPosition(node.getStart(this.ast)).line + 1;
   }
 
+  /** The indentation of the line on which a node begins. */
+  indentOf(node: TS.Node): string {
+    const start = this.text.lastIndexOf('\n', node.getStart(this.ast)) + 1;
+    return /^[ \t]*/.exec(this.text.slice(start))![0];
+  }
+
   /** The original text of a node. */
   before(node: TS.Node): string {
     return node.getText(this.ast);

@@ -4,7 +4,7 @@ import type { Source } from '../source.js';
 import { durationOf, numberOf, quoted } from '../values.js';
 import { THROTTLER, type ThrottlerFacts } from './facts.js';
 import type { GuardUse } from './guard-use.js';
-import { convertLimit, isFunction, type LimitForm, limitOfExpression } from './limits.js';
+import { convertLimit, isFunction, type LimitForm, limitOfExpression, limitText } from './limits.js';
 
 /** Converts `@Throttle` and `@SkipThrottle`, and code that calls them as functions. */
 export class Decorators {
@@ -67,15 +67,9 @@ export class Decorators {
     if (second !== undefined || (object !== undefined && ts.isNumericLiteral(object))) {
       if (first === undefined || isFunction(source, first)) return undefined;
       // Up to version 4: units, then seconds.
-      const entries = [
-        `name: ${quoted(source, 'default')}`,
-        `algo: ${quoted(source, this.facts.algo)}`,
-        `rate: ${numberOf(source, first)}`,
-        `interval: ${second === undefined ? "'1m'" : durationOf(source, second, 1000)}`,
-        ...(guard === undefined ? [] : [`key: ${guard.name}`]),
-        ...(perRoute ? ['perRoute: true'] : []),
-      ];
-      return [{ name: 'default', text: `{ ${entries.join(', ')} }` }];
+      const interval = second === undefined ? "'1m'" : durationOf(source, second, 1000);
+      const limit = { ...form('default'), rate: numberOf(source, first), interval };
+      return [{ name: 'default', text: limitText(this.facts, source, limit) }];
     }
     if (object === undefined) return undefined;
     if (!ts.isObjectLiteralExpression(object)) return this.named(source, object, form);
@@ -191,8 +185,8 @@ export class Decorators {
     if (this.hasDecorator(source, owner, 'Throttle')) return '';
     const known = this.facts.throttlers?.get(name);
     if (known?.limit === undefined || known.ttl === undefined) return undefined;
-    const block = this.facts.blocks(source) ? `, blockFor: ${known.ttl}` : '';
-    return `{ name: ${quoted(source, name)}, algo: ${quoted(source, this.facts.algo)}, rate: ${known.limit}, interval: ${known.ttl}${block} }`;
+    const limit = { name, perRoute: false, rate: known.limit, interval: known.ttl };
+    return limitText(this.facts, source, limit, known.ttl);
   }
 
   /** Notes that a skipped route with limits of its own had no limit before, and has these limits now. */
@@ -246,11 +240,6 @@ function keysOf(source: Source, object: TS.ObjectLiteralExpression): Set<string>
 /** The text of an object that was more deeply indented before. */
 function dedented(source: Source, object: TS.ObjectLiteralExpression, text: string): string {
   if (!text.includes('\n')) return text;
-  const indentAt = (position: number): number => {
-    const start = source.text.lastIndexOf('\n', position) + 1;
-    return /^[ \t]*/.exec(source.text.slice(start))![0].length;
-  };
-  const outer = object.parent.parent;
-  const by = indentAt(object.getStart(source.ast)) - indentAt(outer.getStart(source.ast));
+  const by = source.indentOf(object).length - source.indentOf(object.parent.parent).length;
   return by <= 0 ? text : text.replaceAll(new RegExp(String.raw`\n[ \t]{1,${by}}`, 'g'), '\n');
 }

@@ -138,16 +138,28 @@ export function limitOfExpression(
 ): string {
   const unit = facts.unitOf(source);
   const times = unit === 1 ? '' : ` * ${unit}`;
+  const rate = has.has('limit') ? `${text}.limit` : form.rate;
   const interval = has.has('ttl') ? `${text}.ttl${times}` : form.interval;
+  const blockFor = has.has('blockDuration') ? `${text}.blockDuration` : interval;
+  return limitText(facts, source, { ...form, rate, interval }, blockFor);
+}
+
+/** The text of a limit; with `blockFor` if the throttler's version blocks. */
+export function limitText(
+  facts: ThrottlerFacts,
+  source: Source,
+  { name, rate, interval, key, perRoute }: LimitForm,
+  blockFor?: string,
+): string {
   const entries = [
-    `name: ${quoted(source, form.name)}`,
+    `name: ${quoted(source, name)}`,
     `algo: ${quoted(source, facts.algo)}`,
-    `rate: ${has.has('limit') ? `${text}.limit` : form.rate}`,
+    `rate: ${rate}`,
     `interval: ${interval}`,
   ];
-  if (facts.blocks(source)) entries.push(`blockFor: ${has.has('blockDuration') ? `${text}.blockDuration` : interval}`);
-  if (form.key !== undefined) entries.push(`key: ${form.key}`);
-  if (form.perRoute) entries.push('perRoute: true');
+  if (blockFor !== undefined && facts.blocks(source)) entries.push(`blockFor: ${blockFor}`);
+  if (key !== undefined) entries.push(`key: ${key}`);
+  if (perRoute) entries.push('perRoute: true');
   return `{ ${entries.join(', ')} }`;
 }
 

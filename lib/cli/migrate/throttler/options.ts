@@ -169,9 +169,7 @@ export class ModuleOptions {
   }
 
   private wrapList(source: Source, node: TS.Expression, isTyped: boolean): void {
-    const start = node.getStart(source.ast);
-    const lineStart = source.text.lastIndexOf('\n', start) + 1;
-    const indent = /^[ \t]*/.exec(source.text.slice(lineStart))![0];
+    const indent = source.indentOf(node);
     const list = source.now(node).replaceAll('\n', '\n  ');
     const lines = [...this.head(source, {}), `limits: ${list}`].map((entry) => `${indent}  ${entry},\n`);
     const text = `{\n${lines.join('')}${indent}}${this.satisfies(source, isTyped)}`;
