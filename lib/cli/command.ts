@@ -127,12 +127,16 @@ const HELP: CommandOption = { help: 'Shows this text' };
 /** The text of a command's `--help`. */
 export function helpOf(name: string, { usage, about, options, notes, exits }: Command): string {
   const shown = Object.entries({ ...options, help: HELP }).filter(([, { onlyFor }]) => onlyFor === undefined);
+  const rows = shown.map(([option, { value, help, repeats }]) => {
+    const label = value === undefined ? `--${option}` : `--${option} ${value}`;
+    return [label, repeats ? `${help} (repeatable)` : help] as const;
+  });
   const calls = usage.map((each, i) => `${i === 0 ? 'Usage:' : '      '} nestjs-sluice ${name} ${each}`);
   const codes = Object.entries({ 0: 'success', ...exits, 2: 'the command line is wrong' });
   return [
     calls.join('\n'),
     about,
-    `Options:\n${helpRows(shown.map(([option, each]) => [labelOf(option, each), textOf(each)]))}`,
+    `Options:\n${helpRows(rows)}`,
     ...(notes === undefined ? [] : [notes]),
     `Exit codes:\n${helpRows(codes)}`,
     '',
@@ -148,14 +152,6 @@ export function helpRows(rows: readonly (readonly [name: string, text: string])[
     wrapped(text, WIDTH - column).map((line, i) => (i === 0 ? `  ${name}`.padEnd(column) : ' '.repeat(column)) + line),
   );
   return lines.join('\n');
-}
-
-function labelOf(name: string, { value }: CommandOption): string {
-  return `--${name}${value === undefined ? '' : ` ${value}`}`;
-}
-
-function textOf({ help, repeats }: CommandOption): string {
-  return repeats ? `${help} (repeatable)` : help;
 }
 
 function wrapped(text: string, width: number): string[] {

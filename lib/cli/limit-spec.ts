@@ -67,7 +67,7 @@ function readSpec(spec: string, common: readonly string[]): ExactLimit {
   const algorithm = algorithms.get(algo);
   if (!SPEC.test(spec)) throw new UsageError(cliMessages.wrongLimit(spec, FORM));
   const rows = algorithm?.options ?? {};
-  const own = Object.keys(rows).filter((option) => rows[option]!.required !== true && isOneValue(rows[option]!));
+  const own = Object.keys(rows).filter((option) => isOneValue(rows[option]!));
   const given = readOptions(spec, list, algorithm === undefined ? undefined : [...own, ...common]);
   if (name !== undefined && !limitName.isValid(name)) {
     throw new UsageError(cliMessages.wrongLimitOption(spec, 'name', name, limitName.expected));
@@ -92,9 +92,9 @@ function mainOptions(
   return { [units]: numeric(rate), [time]: time === 'period' ? interval : ofOne(interval) };
 }
 
-/** Returns true for an option whose values aren't objects. Only a policy file can contain objects. */
-function isOneValue({ kind }: OptionRow): boolean {
-  return kind.options === undefined;
+/** Returns true for an option after the comma. Only a policy file can contain objects. */
+function isOneValue({ kind, required }: OptionRow): boolean {
+  return required !== true && kind.options === undefined;
 }
 
 /** Reads all limits of a command line. Two limits with the same name would share a counter. */

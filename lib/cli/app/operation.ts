@@ -87,11 +87,22 @@ const OF_LIBRARY = new Map<string, new (message: string) => Error>([
   ['RateLimitStoreError', InputError],
 ]);
 
-/** Runs something with an app, then closes the app. */
-export async function withApp<T>(place: Place, changes: boolean, work: (app: StartedApp) => Promise<T>): Promise<T> {
-  const app = await startApp(place, { changes });
-  try {
+/** Runs something with an app that can reach its Redis servers, then closes the app. */
+export function withApp<T>(place: Place, changes: boolean, work: (app: StartedApp) => Promise<T>): Promise<T> {
+  return withStarted(place, changes, async (app) => {
     await assertConnected(app);
+    return work(app);
+  });
+}
+
+/** Runs something with an app, then closes the app. */
+export async function withStarted<T>(
+  place: Place,
+  changes: boolean,
+  work: (app: StartedApp) => Promise<T>,
+): Promise<T> {
+  const app = await startApp(place, changes);
+  try {
     return await work(app);
   } catch (error) {
     const wrong = error instanceof Error ? OF_LIBRARY.get(error.name) : undefined;

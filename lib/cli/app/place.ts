@@ -88,9 +88,7 @@ export function readPlace(read: ReadArguments, wanted: Wanted): Place {
   const module = read.values.get('module');
   if (module === undefined) return redisPlace(read, wanted);
   refuseOptions(read, OF_REDIS, "Redis without the app, not together with '--module'");
-  const hash = module.lastIndexOf('#');
-  const file = hash < 0 ? module : module.slice(0, hash);
-  const className = hash < 0 ? undefined : module.slice(hash + 1);
+  const [, file = '', className] = /^(.*?)(?:#([^#]*))?$/s.exec(module)!;
   if (file === '' || className === '') {
     throw new UsageError(cliMessages.wrongOption('module', module, 'a file such as ./dist/app.module.js#AppModule'));
   }
@@ -124,10 +122,10 @@ function redisPlace(
     throw new UsageError(cliMessages.wrongOption('timeout', time, `a duration such as 500ms or 2s ${DURATION_UNITS}`));
   }
   const everywhere = switches.has('everywhere');
-  if (isAsked && spec === undefined) return { ...place, limit: undefined, published: wantedName };
+  const isOnlyPublished = isAsked && spec === undefined;
   return {
     ...place,
-    limit: name === undefined ? undefined : { name, definition: definition as ExactLimit, everywhere },
+    limit: name === undefined || isOnlyPublished ? undefined : { name, definition, everywhere },
     ...(isAsked && { published: wantedName }),
   };
 }

@@ -74,7 +74,7 @@ export function routesOf(app: StartedApp, name: string): string[] {
 const ON_ROUTE = '@RateLimit on ';
 
 /** Starts the app of a place. With `changes`, it notifies all instances of changed counters, since they may remember rejections. */
-export function startApp(place: Place, { changes }: { changes: boolean }): Promise<StartedApp> {
+export function startApp(place: Place, changes: boolean): Promise<StartedApp> {
   return 'file' in place ? startModule(place) : startOnRedis(place, changes);
 }
 

@@ -3,7 +3,8 @@ import type { Explanation } from '../../nest/explain/explanation.js';
 import { formatExplanation } from '../../nest/explain/format.js';
 import { argumentsOf, type Command, type ReadArguments, refuseOptions, UsageError } from '../command.js';
 import { printableJson } from '../../engine/util/printable.js';
-import { limitNamed, placesOf, routesOf, startApp, type StartedApp, whyNotConnected } from '../app/started-app.js';
+import { withStarted } from '../app/operation.js';
+import { limitNamed, placesOf, routesOf, type StartedApp, whyNotConnected } from '../app/started-app.js';
 import { LIMIT_HELP, type Place, PLACE_OPTIONS, readPlace } from '../app/place.js';
 import { isWithoutHome } from '../app/app-redis.js';
 import { assertCountsHere, assertHasHome, isTouched, noteElsewhere } from '../app/used-names.js';
@@ -55,8 +56,8 @@ that its modules do at start-up, and closes it again.`,
   exits: { 1: 'the app cannot be started, or Redis or the home cannot be read' },
   async run(read, { stdout, stderr }) {
     const { place, question, json } = readSettings(read);
-    const app = await startApp(place, { changes: false });
-    const explanation = await explained(app, place, question, (text) => void stderr.write(`note: ${text}\n`));
+    const note = (text: string) => void stderr.write(`note: ${text}\n`);
+    const explanation = await withStarted(place, false, (app) => explained(app, place, question, note));
     stdout.write(json ? `${printableJson(explanation)}\n` : formatExplanation(explanation));
     return explanation.unread === undefined ? 0 : UNREAD;
   },
@@ -68,37 +69,30 @@ async function explained(
   question: ReturnType<typeof questionOf>,
   note: (text: string) => void,
 ): Promise<Explanation> {
-  try {
-    if ('file' in place) {
-      if ('limit' in question && limitNamed(app, question.limit) === undefined) {
-        const routes = routesOf(app, question.limit);
-        if (routes.length > 0) throw new UsageError(cliMessages.explainsRoute(question.limit, routes));
-      }
-      return await app.service.explain(question);
+  const limit = 'limit' in question ? limitNamed(app, question.limit)?.limit : undefined;
+  if ('file' in place) {
+    if ('limit' in question && limit === undefined) {
+      const routes = routesOf(app, question.limit);
+      if (routes.length > 0) throw new UsageError(cliMessages.explainsRoute(question.limit, routes));
     }
-    const places = placesOf(app);
-    const limit = 'limit' in question ? limitNamed(app, question.limit)?.limit : undefined;
-    if (limit !== undefined) assertHasHome(places, limit);
-    const explanation = await app.service.explain(question);
-    if (explanation.unread !== undefined) {
-      const { redis } = places.own;
-      const reason = await whyNotConnected(redis.client);
-      return reason === undefined
-        ? explanation
-        : { ...explanation, unread: redisMessages.unreachable(addressesOf(redis.client), reason) };
-    }
-    if (limit !== undefined) await assertCountsHere(places, limit);
-    const isUnused = limit !== undefined && !explanation.limits.some(isTouched);
+    return app.service.explain(question);
+  }
+  const places = placesOf(app);
+  if (limit !== undefined) assertHasHome(places, limit);
+  const explanation = await app.service.explain(question);
+  if (explanation.unread !== undefined) {
+    const { client } = places.own.redis;
+    const reason = await whyNotConnected(client);
+    if (reason === undefined) return explanation;
+    return { ...explanation, unread: redisMessages.unreachable(addressesOf(client), reason) };
+  }
+  if (limit !== undefined) {
+    await assertCountsHere(places, limit);
+    const isUnused = !explanation.limits.some(isTouched);
     const news = isUnused ? await noteElsewhere(places, limit) : undefined;
     if (news !== undefined) note(news);
-    return isWithoutHome(places.role, places.home) ? withoutChanges(explanation) : explanation;
-  } catch (error) {
-    // The app may have the class from another copy of the package.
-    if (error instanceof Error && error.name === 'RateLimitConfigError') throw new UsageError(error.message);
-    throw error;
-  } finally {
-    await app.close();
   }
+  return isWithoutHome(places.role, places.home) ? withoutChanges(explanation) : explanation;
 }
 
 /** An explanation of counters alone, since the rate and mode may be changed, or a list may decide. */

@@ -31,26 +31,29 @@ type KeyReport = Awaited<ReturnType<typeof changeKey>>;
 
 const MOST_FOUND = 20;
 
-type Change = (limiter: Limiter, key: string, options: WithinOptions, time: string) => Promise<unknown>;
-
-const CHANGES: Readonly<Record<KeyAction, Change>> = {
-  block: (limiter, key, options, time) => limiter.block(key, time, options),
-  unblock: (limiter, key, options) => limiter.unblock(key, options),
-  reset: (limiter, key, options) => limiter.reset(key, options),
-};
-
 const BLOCK_OPTIONS: CommandOptions = {
   for: { value: '<time>', help: 'How long, at most 1 year (default: 10m)' },
   ...OPERATION_OPTIONS,
 };
 const OPTIONS: CommandOptions = { ...BLOCK_OPTIONS, for: { ...BLOCK_OPTIONS['for']!, onlyFor: "'block'" } };
 
-const ABOUT: Readonly<Record<KeyAction, { does: string; options: CommandOptions; nothing: string }>> = {
+interface Action {
+  readonly does: string;
+  readonly options: CommandOptions;
+  /** Further reasons why nothing is changed. */
+  readonly nothing: string;
+  change(limiter: Limiter, key: string, options: WithinOptions, time: string): Promise<unknown>;
+  done(time: string): string;
+}
+
+const ACTIONS: Readonly<Record<KeyAction, Action>> = {
   block: {
     does: `Blocks a key on all instances, even if it has units left, and replaces its current block.
 The counter of the key is left unchanged.`,
     options: BLOCK_OPTIONS,
     nothing: '',
+    change: (limiter, key, options, time) => limiter.block(key, time, options),
+    done: (time) => `blocked for ${time}`,
   },
   unblock: {
     does: `Ends the block of a key and forgets its offences. If the limit's own 'blockFor' had
@@ -59,23 +62,27 @@ such as the account in ann@x.com|203.0.113.7, pass that part: the error lists th
 keys with it that instances with a console recorded.`,
     options: OPTIONS,
     nothing: ', or the key is not blocked',
+    change: (limiter, key, options) => limiter.unblock(key, options),
+    done: () => 'not blocked any more',
   },
   reset: {
     does: 'Resets the counter of a key, so that all its units are available, and ends its block.',
     options: OPTIONS,
     nothing: ', or the key has used nothing',
+    change: (limiter, key, options) => limiter.reset(key, options),
+    done: () => 'starts fresh',
   },
 };
 
 const command = (action: KeyAction): Command => ({
   usage: ['<limit> <key> --redis <url> --limit <limit>', '<limit> <key> --module <file>'],
-  about: `${ABOUT[action].does} Prints the state before and after.
+  about: `${ACTIONS[action].does} Prints the state before and after.
 
 <limit> is the name of the limit in the app, from 'define' or the module's 'limits'.
 <key> is a key that the limit counts, such as tenant:acme or ip:203.0.113.7.`,
-  options: ABOUT[action].options,
+  options: ACTIONS[action].options,
   exits: {
-    1: `nothing was changed: Redis cannot be reached or has no counter of the limit${ABOUT[action].nothing}`,
+    1: `nothing was changed: Redis cannot be reached or has no counter of the limit${ACTIONS[action].nothing}`,
   },
   async run(read, { stdout }) {
     const settings = readSettings(action, read);
@@ -136,7 +143,7 @@ async function changeKey(app: StartedApp, settings: KeySettings) {
   if (action === 'reset' && before.state !== undefined && !isUsed) {
     throw new InputError(cliMessages.nothingCounted(limit, shown));
   }
-  await CHANGES[action](service.ofRule(rule as Rule), path.key, path.options, time);
+  await ACTIONS[action].change(service.ofRule(rule as Rule), path.key, path.options, time);
   const after = stateOf(await service.explain(question), cliMessages.unreadAfter);
   await leave(new ConsoleLog(redisOf(app).redis, new ShownNames(false)), settings);
   // If changes of the limit can't be read, the quota is the configured one.
@@ -178,19 +185,13 @@ async function leave(entries: ConsoleLog, { action, limit, key, time, cause }: K
   await entries.write({ at: Date.now(), action, limit, key, ...cause, ...after });
 }
 
-const DONE = {
-  block: (time: string) => `blocked for ${time}`,
-  unblock: () => 'not blocked any more',
-  reset: () => 'starts fresh',
-} as const satisfies Record<KeyAction, (time: string) => string>;
-
 function textOf({ action, limit, key, before, after, unread }: KeyReport, { time }: KeySettings): string {
   const rows = [
     ['', 'left', 'resets in', 'blocked for'],
     ['before', ...cells(before)],
     ['after', ...cells(after)],
   ];
-  const lines = [`limit '${limit}', key '${key}': ${DONE[action](time)}`, '', ...columns(rows)];
+  const lines = [`limit '${limit}', key '${key}': ${ACTIONS[action].done(time)}`, '', ...columns(rows)];
   if (action === 'block' && after.mode !== 'enforce') {
     lines.push('', `the limit is ${after.mode === 'off' ? 'off' : 'in shadow mode'}, so it refuses nobody`);
   }

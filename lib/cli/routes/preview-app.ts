@@ -205,8 +205,14 @@ class StartWatch {
     return this.original('createApplicationContext')(module, OPTIONS);
   }
 
-  private allow(module: Type): Promise<void> {
-    return allowLimits(this.core, () => this.createContext(module));
+  /** Lets Nest create limits in its preview mode, without Redis, and the modules whose providers they need. */
+  private async allow(module: Type): Promise<void> {
+    const { InitializeOnPreviewAllowlist, ModulesContainer } = this.core;
+    const modules = (await this.createContext(module)).get(ModulesContainer);
+    for (const { metatype } of needed(modules)) {
+      InitializeOnPreviewAllowlist.add(metatype);
+      if (metatype.name === 'RateLimitModule') withoutRedis(metatype);
+    }
   }
 
   private original(name: 'create' | 'createApplicationContext') {
@@ -222,15 +228,6 @@ function createdIn(modules: NestModules, token: unknown): unknown {
     if (instance !== undefined && instance !== null) return instance;
   }
   return undefined;
-}
-
-/** Lets Nest create limits in its preview mode, without Redis, and the modules whose providers they need. */
-async function allowLimits(core: typeof Core, scan: () => Promise<INestApplicationContext>): Promise<void> {
-  const modules = (await scan()).get(core.ModulesContainer);
-  for (const { metatype } of needed(modules)) {
-    core.InitializeOnPreviewAllowlist.add(metatype);
-    if (metatype.name === 'RateLimitModule') withoutRedis(metatype);
-  }
 }
 
 /** The modules of limits, and those that have what they inject. */
