@@ -1,5 +1,6 @@
 import type TS from 'typescript';
 import type { Compiler } from './project-tools.js';
+import type { Note } from './report.js';
 
 interface ImportedName {
   readonly module: string;
@@ -16,6 +17,9 @@ export class Source {
   readonly wanted = new Map<string, Set<string>>();
   /** The declarations to add after the imports, by name. */
   readonly helpers = new Map<string, string>();
+  /** The changes of the migration, and the places that it left unchanged. */
+  readonly changed: Note[] = [];
+  readonly left: Note[] = [];
 
   constructor(
     readonly ts: Compiler,
@@ -44,8 +48,20 @@ export class Source {
   scratch(text: string): Source {
     const other = new Source(this.ts, this.path, this.shown, text);
     for (const [local, from] of this.imported) other.imported.set(local, from);
-    Object.assign(other, { wanted: this.wanted, helpers: this.helpers });
+    const { wanted, helpers, changed, left } = this;
+    Object.assign(other, { wanted, helpers, changed, left });
     return other;
+  }
+
+  done(node: TS.Node, text: string): void {
+    this.changed.push({ path: this.shown, line: this.lineOf(node), text });
+  }
+
+  /** Reports a place that is left unchanged, the reason and the alternative. Each place is reported once per reason. */
+  leave(node: TS.Node, text: string): void {
+    const line = this.lineOf(node);
+    const isKnown = this.left.some((other) => other.line === line && other.text === text);
+    if (!isKnown) this.left.push({ path: this.shown, line, text });
   }
 
   want(module: string, name: string): void {

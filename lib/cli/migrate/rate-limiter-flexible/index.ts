@@ -1,6 +1,5 @@
 import type TS from 'typescript';
 import type { Project } from '../project.js';
-import type { MigrationReport } from '../report.js';
 import type { Source } from '../source.js';
 import {
   callsOf,
@@ -13,36 +12,36 @@ import {
 } from './limiters.js';
 
 /** Converts limiters of `rate-limiter-flexible` that Nest classes create. Returns the files that it examined. */
-export function migrateRateLimiterFlexible(project: Project, report: MigrationReport): readonly Source[] {
+export function migrateRateLimiterFlexible(project: Project): readonly Source[] {
   const sources = project.matching(/rate-limiter-flexible/);
-  const found = sources.flatMap((source) => limitersOf(source, report));
-  const converted = found.filter((limiter) => isConvertible(limiter, report));
+  const found = sources.flatMap(limitersOf);
+  const converted = found.filter(isConvertible);
   const isMixed = converted.some(({ isOnRedis }) => isOnRedis) && converted.some(({ isOnRedis }) => !isOnRedis);
   for (const source of new Set(converted.map((limiter) => limiter.source))) {
     const own = converted.filter((limiter) => limiter.source === source);
     // A file whose results come from limiters of both kinds would read them in two ways.
     if (own.length < found.filter((limiter) => limiter.source === source).length) {
-      for (const limiter of own) report.leave(source, limiter.node, 'others of this file stay: convert them together');
+      for (const limiter of own) source.leave(limiter.node, 'others of this file stay: convert them together');
       continue;
     }
     for (const limiter of own) for (const call of callsOf(limiter)!) convertCall(source, call);
     convertResults(source, source.localOf(FLEXIBLE, 'RateLimiterRes'));
     for (const owner of new Set(own.map((limiter) => limiter.owner))) {
       const limiters = own.filter((limiter) => limiter.owner === owner);
-      convertClass(source, owner, limiters, isMixed, report);
+      convertClass(source, owner, limiters, isMixed);
     }
   }
   const [first] = converted;
   if (first !== undefined && project.matching(/\bRateLimitModule\b/).length === 0) {
     const redis = converted.some(({ isOnRedis }) => isOnRedis) ? '{ redis: … }' : '';
     const why = `LimiterService belongs to RateLimitModule: import RateLimitModule.forRoot(${redis}) once, in the root module of the app`;
-    report.leave(first.source, first.node, why);
+    first.source.leave(first.node, why);
   }
   return sources;
 }
 
 /** The limiters that classes create. Reports the others. */
-function limitersOf(source: Source, report: MigrationReport): FoundLimiter[] {
+function limitersOf(source: Source): FoundLimiter[] {
   const { ts } = source;
   const found: FoundLimiter[] = [];
   source.visit(source.ast, (node) => {
@@ -51,7 +50,7 @@ function limitersOf(source: Source, report: MigrationReport): FoundLimiter[] {
     if (from === undefined || !FLEXIBLE.test(from.module)) return;
     if (isInsurance(source, node)) return;
     const limiter = limiterOf(source, node, from.name);
-    if (typeof limiter === 'string') report.leave(source, node, `new ${from.name}: ${limiter}`);
+    if (typeof limiter === 'string') source.leave(node, `new ${from.name}: ${limiter}`);
     else found.push(limiter);
   });
   return found;
@@ -62,14 +61,14 @@ function isInsurance(source: Source, { parent }: TS.NewExpression): boolean {
   return source.ts.isPropertyAssignment(parent) && source.before(parent.name) === 'insuranceLimiter';
 }
 
-function isConvertible(limiter: FoundLimiter, report: MigrationReport): boolean {
+function isConvertible(limiter: FoundLimiter): boolean {
   const { source, node, property } = limiter;
   const isKnown = definitionOf(source, node, property, '') !== undefined;
   if (isKnown && callsOf(limiter) !== undefined) return true;
   const why = isKnown
     ? `more is done with ${property} than to consume, get, delete, penalize, reward and block: convert it by hand`
     : "its options are not all known, or have no counterpart (duration: 0, execEvenly): write limiters.for({ algo: 'fixed-window', … }) by hand";
-  report.leave(source, node, why);
+  source.leave(node, why);
   return false;
 }
 
@@ -79,7 +78,6 @@ function convertClass(
   owner: TS.ClassDeclaration,
   limiters: readonly FoundLimiter[],
   isMixed: boolean,
-  report: MigrationReport,
 ): void {
   const { ts } = source;
   const made: string[] = [];
@@ -96,7 +94,7 @@ function convertClass(
       const last = declared.initializer?.end ?? end ?? declared.name.end;
       source.edits.replace(declared.name.end, last, `: ${source.own('type Limiter')}`);
     }
-    report.done(source, node, `${source.before(node.expression)} -> ${text}`);
+    source.done(node, `${source.before(node.expression)} -> ${text}`);
   }
   source.own('LimiterService');
   const constructor = owner.members.find(ts.isConstructorDeclaration);

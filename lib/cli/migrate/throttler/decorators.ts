@@ -24,29 +24,28 @@ export class Decorators {
     for (const node of source.usesOf(local)) {
       const call = node.parent;
       if (source.ts.isCallExpression(call) && call.expression === node) convert(call);
-      else this.facts.report.leave(source, node, `${name} isn't a call here: convert it by hand`);
+      else source.leave(node, `${name} isn't a call here: convert it by hand`);
     }
   }
 
   private throttle(source: Source, call: TS.CallExpression): void {
-    const { report } = this.facts;
     const limits = this.limitsOf(source, call);
     if (limits === undefined) {
       const why = 'what @Throttle gets is known only when the app runs: use @RateLimit with a whole limit';
-      report.leave(source, call, why);
+      source.leave(call, why);
       return;
     }
     const dead = limits.filter(({ name }) => this.facts.throttlers?.has(name) === false);
     for (const { name, text } of dead) {
       const why = `no throttler of the module is named '${name}', so nothing was limited by it: taken out; to limit, write @RateLimit(${text})`;
-      report.leave(source, call, why);
+      source.leave(call, why);
     }
     const texts = limits.filter((limit) => !dead.includes(limit)).map(({ text }) => text);
     if (texts.length === 0) {
       this.removeCall(source, call);
       return;
     }
-    report.done(source, call, `@Throttle -> @RateLimit`);
+    source.done(call, `@Throttle -> @RateLimit`);
     this.noteSkipped(source, call, new Set(limits.map(({ name }) => name)));
     source.rewrite(call, `${source.own('RateLimit')}(${texts.join(', ')})`);
   }
@@ -121,13 +120,13 @@ export class Decorators {
 
   private skip(source: Source, call: TS.CallExpression): void {
     const { ts } = source;
-    const { report, throttlers } = this.facts;
+    const { throttlers } = this.facts;
     const [argument] = call.arguments;
     const node = argument && source.bare(argument);
     const skipped: string[] = [];
     const counted: string[] = [];
     const why = 'what @SkipThrottle gets is known only when the app runs: use the option skip of a limit';
-    const leaveUnread = (): void => report.leave(source, call, why);
+    const leaveUnread = (): void => source.leave(call, why);
     if (node === undefined || node.kind === ts.SyntaxKind.TrueKeyword) skipped.push('default');
     else if (node.kind === ts.SyntaxKind.FalseKeyword) counted.push('default');
     else if (ts.isObjectLiteralExpression(node)) {
@@ -149,7 +148,7 @@ export class Decorators {
     if (unknown.length > 0) {
       const names = unknown.map((name) => `'${name}'`).join(', ');
       const note = `no throttler of the module is named ${names}, so @SkipThrottle skipped nothing there: taken out; @SkipRateLimit() skips all`;
-      report.leave(source, call, note);
+      source.leave(call, note);
     }
     const texts: string[] = [];
     if (known.length > 0) {
@@ -163,7 +162,7 @@ export class Decorators {
     if (again.includes(undefined)) {
       const note =
         'the limit that holds here again is known only when the app runs: write @RateLimit with a whole limit';
-      report.leave(source, call, note);
+      source.leave(call, note);
       return;
     }
     const limits = again.filter((text): text is string => text !== undefined && text !== '');
@@ -172,7 +171,7 @@ export class Decorators {
     else {
       const isDecorator = ts.isDecorator(call.parent);
       source.rewrite(call, texts.join(isDecorator ? ' @' : ', '));
-      report.done(source, call, `@SkipThrottle -> @${texts.join(' @').replaceAll(/\(\{.*/g, '(…)')}`);
+      source.done(call, `@SkipThrottle -> @${texts.join(' @').replaceAll(/\(\{.*/g, '(…)')}`);
     }
   }
 
@@ -203,7 +202,7 @@ export class Decorators {
     if (!isSkipped) return;
     const why =
       'the class was skipped, and this route with it: its @RateLimit holds now; take it out if that is not meant';
-    this.facts.report.leave(source, call, why);
+    source.leave(call, why);
   }
 
   private hasDecorator(source: Source, node: TS.Node, name: string): boolean {

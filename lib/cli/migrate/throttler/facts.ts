@@ -1,6 +1,5 @@
 import type TS from 'typescript';
 import type { Project } from '../project.js';
-import type { MigrationReport } from '../report.js';
 import type { Source } from '../source.js';
 import { constantOf, durationOf } from '../values.js';
 import { type Guard, guardsOf } from './guards.js';
@@ -33,10 +32,7 @@ export class ThrottlerFacts {
   readonly calls: readonly { source: Source; call: TS.CallExpression; method: string }[];
   readonly sources: readonly Source[];
 
-  constructor(
-    readonly project: Project,
-    readonly report: MigrationReport,
-  ) {
+  constructor(readonly project: Project) {
     const direct = project.matching(THROTTLER_TEXT);
     this.guards = guardsOf(project, direct);
     const names = [...this.guards.keys()];

@@ -6,15 +6,14 @@ import { type Guard, REPLACED, superCalls } from './guards.js';
 
 /** Converts classes that extend `ThrottlerGuard` to classes that return keys, or removes them. */
 export function convertGuards(facts: ThrottlerFacts): void {
-  const { report } = facts;
   for (const guard of facts.guards.values()) {
     const { name, source, node, outcome, reason, sameAs } = guard;
-    if (outcome === 'left') report.leave(source, node, `${name} stays, and nothing uses it any more: ${reason}`);
+    if (outcome === 'left') source.leave(node, `${name} stays, and nothing uses it any more: ${reason}`);
     else if (outcome === 'dropped') {
-      report.done(source, node, `${name} is gone: ${sameAs?.name ?? 'RateLimitGuard'} reads each kind of call`);
+      source.done(node, `${name} is gone: ${sameAs?.name ?? 'RateLimitGuard'} reads each kind of call`);
       dropClass(facts, guard);
     } else {
-      report.done(source, node, `${name} -> a KeyResolver`);
+      source.done(node, `${name} -> a KeyResolver`);
       toKeyResolver(facts, guard);
     }
   }

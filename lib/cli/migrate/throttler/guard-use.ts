@@ -48,7 +48,6 @@ export class GuardUse {
   }
 
   convert(): void {
-    const { report } = this.facts;
     const removed = new Map<TS.ArrayLiteralExpression, { source: Source; nodes: Set<TS.Node> }>();
     const take = (source: Source, list: TS.ArrayLiteralExpression, node: TS.Node): void => {
       const nodes = removed.get(list)?.nodes ?? new Set();
@@ -57,7 +56,7 @@ export class GuardUse {
     for (const { source, node, guard, kind } of this.references) {
       const name = node.text;
       if (kind === 'made') {
-        report.leave(source, node, `new ${name}(…): bind RateLimitGuard by @UseGuards or the module instead`);
+        source.leave(node, `new ${name}(…): bind RateLimitGuard by @UseGuards or the module instead`);
       } else if (kind === 'global') {
         const provider = node.parent.parent as TS.ObjectLiteralExpression;
         const list = provider.parent;
@@ -72,18 +71,14 @@ export class GuardUse {
           if (needsProvider && source.ts.isArrayLiteralExpression(list))
             source.edits.insert(provider.getStart(source.ast), `${name}, `);
         }
-        report.done(
-          source,
-          node,
-          `APP_GUARD ${name} -> ${this.guard === true ? "the module's own guard" : 'RateLimitGuard'}`,
-        );
+        source.done(node, `APP_GUARD ${name} -> ${this.guard === true ? "the module's own guard" : 'RateLimitGuard'}`);
       } else if (kind === 'listed') {
         if (guard?.outcome === 'key') continue;
         take(source, node.parent as TS.ArrayLiteralExpression, node);
-        report.done(source, node, `${name} is no longer a provider`);
+        source.done(node, `${name} is no longer a provider`);
       } else {
         source.rewrite(node, source.own('RateLimitGuard'));
-        report.done(source, node, `${name} -> RateLimitGuard`);
+        source.done(node, `${name} -> RateLimitGuard`);
       }
     }
     for (const [list, { source, nodes }] of removed) source.removeFrom(list, nodes);
@@ -92,7 +87,7 @@ export class GuardUse {
       if (guard?.outcome !== 'key') continue;
       if (kind === 'bound' && this.haveOwnLimits(source, node)) continue;
       const why = `${guard.name} is one of several guards: limits of the module count by address here; give key: ${guard.name} to a limit of these routes`;
-      report.leave(source, node, why);
+      source.leave(node, why);
     }
   }
 

@@ -1,6 +1,5 @@
 import type TS from 'typescript';
 import type { Project } from '../project.js';
-import type { MigrationReport } from '../report.js';
 import { isIn, type Source } from '../source.js';
 import { HELPERS, helperOf } from '../values.js';
 import { Decorators } from './decorators.js';
@@ -23,8 +22,8 @@ const RENAMED: Readonly<Record<string, string>> = {
 };
 
 /** Converts all uses of `@nestjs/throttler` in a project. Returns the files that it examined. */
-export function migrateThrottler(project: Project, report: MigrationReport): readonly Source[] {
-  const facts = new ThrottlerFacts(project, report);
+export function migrateThrottler(project: Project): readonly Source[] {
+  const facts = new ThrottlerFacts(project);
   if (facts.sources.length === 0) return [];
   const use = new GuardUse(facts);
   const decorators = new Decorators(facts, use);
@@ -59,7 +58,7 @@ function convertNames(facts: ThrottlerFacts, source: Source): void {
       else if (name in HELPERS && ts.isCallExpression(node.parent)) convertHelper(source, node.parent);
       else if (Object.hasOwn(RENAMED, name)) {
         source.rewrite(node, source.own(RENAMED[name]!));
-        facts.report.done(source, node, `${name} -> ${RENAMED[name]!.replace('type ', '')}`);
+        source.done(node, `${name} -> ${RENAMED[name]!.replace('type ', '')}`);
       }
     }
   }
@@ -71,7 +70,7 @@ function convertModule(facts: ThrottlerFacts, source: Source, node: TS.Identifie
   const list = node.parent;
   if (!ts.isArrayLiteralExpression(list) || !ts.isPropertyAssignment(list.parent)) return;
   source.removeFrom(list, new Set([node]));
-  facts.report.done(source, node, 'ThrottlerModule need not be imported or exported: RateLimitModule is global');
+  source.done(node, 'ThrottlerModule need not be imported or exported: RateLimitModule is global');
 }
 
 function convertThrow(facts: ThrottlerFacts, source: Source, node: TS.NewExpression): void {
@@ -79,7 +78,7 @@ function convertThrow(facts: ThrottlerFacts, source: Source, node: TS.NewExpress
     node.arguments?.[0] === undefined ? "'ThrottlerException: Too Many Requests'" : source.now(node.arguments[0]);
   source.want('@nestjs/common', 'HttpException');
   source.rewrite(node, `new HttpException(${message}, 429)`);
-  facts.report.done(source, node, 'ThrottlerException -> HttpException');
+  source.done(node, 'ThrottlerException -> HttpException');
 }
 
 function dropInterface(source: Source, node: TS.ExpressionWithTypeArguments): void {
@@ -116,7 +115,7 @@ function nameRest(facts: ThrottlerFacts, source: Source): void {
     for (const node of source.usesOf(local)) {
       if (kept.some((guard) => isIn(node, guard.node)) || !isStill(source, node)) continue;
       const instead = INSTEAD[name];
-      facts.report.leave(source, node, `${name} stays${instead === undefined ? '' : `: use ${instead}`}`);
+      source.leave(node, `${name} stays${instead === undefined ? '' : `: use ${instead}`}`);
     }
   }
 }
@@ -129,7 +128,7 @@ function nameWhole(facts: ThrottlerFacts, source: Source): void {
     const { parent } = node;
     const bindings = ts.isImportDeclaration(parent) ? parent.importClause?.namedBindings : undefined;
     const isNamed = bindings !== undefined && ts.isNamedImports(bindings);
-    if (!isNamed) facts.report.leave(source, node, `only 'import { … } from' ${node.text} is converted`);
+    if (!isNamed) source.leave(node, `only 'import { … } from' ${node.text} is converted`);
   });
 }
 

@@ -44,7 +44,6 @@ export function convertLimit(
   object: TS.ObjectLiteralExpression,
   form: LimitForm,
 ): boolean {
-  const { report } = facts;
   const unit = facts.unitOf(source);
   const names = object.properties.map((one) => source.nameOf(one.name));
   if (names.some((name) => name === undefined || !KNOWN.has(name))) return false;
@@ -58,7 +57,7 @@ export function convertLimit(
   if (block !== undefined && isFunction(source, block)) return false;
   if (isTimed) {
     const why = "'ttl' is a function: an interval is the same for all requests; it is '1m' now, until you choose one";
-    report.leave(source, ttl, why);
+    source.leave(ttl, why);
   }
 
   const interval =
@@ -92,7 +91,7 @@ export function convertLimit(
     const one = property(name);
     if (one === undefined) continue;
     removed.add(one);
-    report.leave(source, one, why);
+    source.leave(one, why);
   }
   if (perRoute) tail.push('perRoute: true');
   const kept = object.properties.filter((one) => !removed.has(one));
@@ -117,7 +116,7 @@ export function sharesKeys(facts: ThrottlerFacts, source: Source, property: TS.O
   if (shared === undefined) {
     const why =
       "'generateKey' makes keys of its own: taken out; use 'key' for who is counted, 'perRoute' for what shares a counter";
-    facts.report.leave(source, property, why);
+    source.leave(property, why);
   }
   return shared === true;
 }

@@ -164,7 +164,7 @@ export function convertStorage(facts: ThrottlerFacts, source: Source, property: 
   }
   const why =
     "'storage' is one of your own: taken out, so counters are in process; use 'redis', or 'store' with a class that implements Store";
-  facts.report.leave(source, property, why);
+  source.leave(property, why);
   return false;
 }
 

@@ -24,20 +24,20 @@ export class ModuleOptions {
       const isDone = method === 'forRoot' ? this.forRoot(source, call, argument) : this.forRootAsync(source, argument);
       if (!isDone) {
         const why = `the options of ThrottlerModule.${method} cannot be read from here: write RateLimitModule.${method} by hand`;
-        this.facts.report.leave(source, call, why);
+        source.leave(call, why);
         continue;
       }
       source.rewrite(name, source.own('RateLimitModule'));
       if (!isTest(source) && first !== undefined) {
         const why = `RateLimitModule is set up once for an app, and that is done at ${first}: of several throttler modules, one won; keep that one`;
-        this.facts.report.leave(source, call, why);
+        source.leave(call, why);
       }
       if (!isTest(source)) first ??= `${source.shown}:${source.lineOf(call)}`;
-      this.facts.report.done(source, call, `ThrottlerModule.${method} -> RateLimitModule.${method}`);
+      source.done(call, `ThrottlerModule.${method} -> RateLimitModule.${method}`);
       if (this.facts.blocks(source) || this.facts.algo === 'fixed-window') continue;
       const why =
         'rejected attempts no longer extend the wait, as they did up to version 5: see countRefused of other algorithms';
-      this.facts.report.leave(source, call, why);
+      source.leave(call, why);
     }
     for (const source of this.facts.sources) this.annotated(source);
   }
@@ -68,7 +68,7 @@ export class ModuleOptions {
     if (guard === 'custom') {
       const why =
         "no ThrottlerGuard is bound anywhere, so nothing was limited: guard: 'custom' keeps that; take it out to turn the limits on";
-      this.facts.report.leave(source, call, why);
+      source.leave(call, why);
     }
     return [`guard: ${guard === false ? 'false' : "'custom'"}`];
   }
@@ -99,9 +99,9 @@ export class ModuleOptions {
       if (ts.isMethodDeclaration(node) && source.before(node.name) === method) {
         const isTyped = node.type !== undefined;
         const isDone = source.returned(node).every((one) => this.options(source, one, isTyped));
-        if (!isDone) this.facts.report.leave(source, node, `what ${method}() returns cannot be read from here`);
+        if (!isDone) source.leave(node, `what ${method}() returns cannot be read from here`);
         source.rewrite(node.name, 'create');
-        this.facts.report.done(source, node, `${method}() -> create()`);
+        source.done(node, `${method}() -> create()`);
       }
       if (local === undefined || !ts.isTypeReferenceNode(node) || source.before(node.typeName) !== local) return;
       const owner = ts.isTypeReferenceNode(node.parent) ? node.parent.parent : node.parent;
@@ -183,7 +183,6 @@ export class ModuleOptions {
 
   private object(source: Source, object: TS.ObjectLiteralExpression, isTyped: boolean): boolean {
     const { ts } = source;
-    const { report } = this.facts;
     const property = (name: string) => source.property(object, name);
     if (object.properties.some(ts.isSpreadAssignment)) return false;
     const throttlers = property('throttlers');
@@ -202,7 +201,7 @@ export class ModuleOptions {
       removed.add(errorMessage);
       if (message === undefined && this.use.applied?.overridesMessage !== true) {
         const why = "'errorMessage' uses what no decision has: write the option 'message' of a limit by hand";
-        report.leave(source, errorMessage, why);
+        source.leave(errorMessage, why);
       }
     }
     const setHeaders = property('setHeaders');
