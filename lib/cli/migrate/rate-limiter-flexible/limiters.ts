@@ -107,9 +107,9 @@ export function definitionOf(source: Source, node: TS.NewExpression, name: strin
     if (key === undefined || value === undefined) return undefined;
     values.set(key, value);
   }
-  const known = new Set([...BUILT_IN, 'points', 'duration', 'blockDuration']);
-  if ([...values.keys()].some((key) => !known.has(key))) return undefined;
-  const [points, duration, block] = ['points', 'duration', 'blockDuration'].map((key) => values.get(key));
+  const main = ['points', 'duration', 'blockDuration'];
+  if ([...values.keys()].some((key) => !main.includes(key) && !BUILT_IN.has(key))) return undefined;
+  const [points, duration, block] = main.map((key) => values.get(key));
   if (points === undefined || duration === undefined || constantOf(source, duration) === 0) return undefined;
   const number = (key: string, value: TS.Expression): string =>
     access === '' ? numberOf(source, value) : `${access}.${key}`;

@@ -50,9 +50,8 @@ function convertNames(facts: ThrottlerFacts, source: Source): void {
       );
     for (const node of source.usesOf(local)) {
       if (isGuarded(node)) continue;
-      if (name === 'ThrottlerModule') convertModule(facts, source, node);
-      else if (name === 'ThrottlerException' && ts.isNewExpression(node.parent))
-        convertThrow(facts, source, node.parent);
+      if (name === 'ThrottlerModule') convertModule(source, node);
+      else if (name === 'ThrottlerException' && ts.isNewExpression(node.parent)) convertThrow(source, node.parent);
       else if (name === 'ThrottlerOptionsFactory' && ts.isExpressionWithTypeArguments(node.parent))
         dropInterface(source, node.parent);
       else if (name in HELPERS && ts.isCallExpression(node.parent)) convertHelper(source, node.parent);
@@ -65,7 +64,7 @@ function convertNames(facts: ThrottlerFacts, source: Source): void {
 }
 
 /** Converts the module without its options, where others import or export it. The new module is global. */
-function convertModule(facts: ThrottlerFacts, source: Source, node: TS.Identifier): void {
+function convertModule(source: Source, node: TS.Identifier): void {
   const { ts } = source;
   const list = node.parent;
   if (!ts.isArrayLiteralExpression(list) || !ts.isPropertyAssignment(list.parent)) return;
@@ -73,7 +72,7 @@ function convertModule(facts: ThrottlerFacts, source: Source, node: TS.Identifie
   source.done(node, 'ThrottlerModule need not be imported or exported: RateLimitModule is global');
 }
 
-function convertThrow(facts: ThrottlerFacts, source: Source, node: TS.NewExpression): void {
+function convertThrow(source: Source, node: TS.NewExpression): void {
   const message =
     node.arguments?.[0] === undefined ? "'ThrottlerException: Too Many Requests'" : source.now(node.arguments[0]);
   source.want('@nestjs/common', 'HttpException');
@@ -108,7 +107,7 @@ const INSTEAD: Readonly<Record<string, string>> = {
 
 /** Reports the remaining uses of the throttler in a file. */
 function nameRest(facts: ThrottlerFacts, source: Source): void {
-  nameWhole(facts, source);
+  nameWhole(source);
   const kept = [...facts.guards.values()].filter((guard) => guard.source === source);
   for (const [local, { module, name }] of source.imported) {
     if (!THROTTLER.test(module) && !STORAGES.test(module)) continue;
@@ -121,7 +120,7 @@ function nameRest(facts: ThrottlerFacts, source: Source): void {
 }
 
 /** Reports namespace imports, whose uses aren't examined. */
-function nameWhole(facts: ThrottlerFacts, source: Source): void {
+function nameWhole(source: Source): void {
   const { ts } = source;
   source.visit(source.ast, (node) => {
     if (!ts.isStringLiteralLike(node) || !THROTTLER.test(node.text)) return;

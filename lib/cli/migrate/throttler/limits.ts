@@ -84,7 +84,7 @@ export function convertLimit(
   let { perRoute } = form;
   const generator = property('generateKey');
   if (generator !== undefined) {
-    if (sharesKeys(facts, source, generator)) perRoute = false;
+    if (sharesKeys(source, generator)) perRoute = false;
     removed.add(generator);
   }
   for (const [name, why] of Object.entries(WITHOUT_COUNTERPART)) {
@@ -109,7 +109,7 @@ export function convertLimit(
 }
 
 /** Returns true if the keys that a function returns are the same for all routes. Reports functions for which that is unknown. */
-export function sharesKeys(facts: ThrottlerFacts, source: Source, property: TS.ObjectLiteralElementLike): boolean {
+export function sharesKeys(source: Source, property: TS.ObjectLiteralElementLike): boolean {
   const value = source.valueOf(property);
   const fn = source.ts.isMethodDeclaration(property) ? property : value && source.bare(value);
   const shared = fn !== undefined && source.ts.isFunctionLike(fn) ? sharing(source, fn) : undefined;

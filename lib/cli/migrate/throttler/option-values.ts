@@ -151,7 +151,7 @@ export function messageOf(source: Source, property: TS.ObjectLiteralElementLike)
 }
 
 /** Replaces a storage on Redis by `redis`. Returns true if it is one, and reports others. */
-export function convertStorage(facts: ThrottlerFacts, source: Source, property: TS.ObjectLiteralElementLike): boolean {
+export function convertStorage(source: Source, property: TS.ObjectLiteralElementLike): boolean {
   const { ts } = source;
   const value = source.valueOf(property);
   const node = value && source.bare(value);

@@ -192,7 +192,7 @@ export class ModuleOptions {
     let message: string | undefined;
     const generator = property('generateKey');
     if (generator !== undefined) {
-      this.isShared = sharesKeys(this.facts, source, generator);
+      this.isShared = sharesKeys(source, generator);
       removed.add(generator);
     }
     const errorMessage = property('errorMessage');
@@ -213,7 +213,7 @@ export class ModuleOptions {
     const prefix = property('ipv6SubnetPrefix');
     if (prefix !== undefined) source.rewrite(prefix, `ipv6Prefix: ${source.now(source.valueOf(prefix)!)}`);
     const storage = property('storage');
-    if (storage !== undefined && !convertStorage(this.facts, source, storage)) removed.add(storage);
+    if (storage !== undefined && !convertStorage(source, storage)) removed.add(storage);
     const old = new Set<TS.Node>();
     const list = source.valueOf(throttlers);
     const isEmpty = list !== undefined && ts.isArrayLiteralExpression(list) && list.elements.length === 0;
