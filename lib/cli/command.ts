@@ -1,7 +1,8 @@
+import { writeFile } from 'node:fs/promises';
 import type { Readable, Writable } from 'node:stream';
 import { parseArgs } from 'node:util';
 import { cliMessages } from '../engine/errors/messages/cli.js';
-import { withoutSecrets } from '../engine/errors/reasons.js';
+import { reasonOf, withoutSecrets } from '../engine/errors/reasons.js';
 
 export interface Terminal {
   readonly stdin: Readable;
@@ -118,6 +119,15 @@ function parsed(args: readonly string[], table: CommandOptions) {
 
 function isParseError(error: unknown): error is Error {
   return error instanceof TypeError && String((error as NodeJS.ErrnoException).code).startsWith('ERR_PARSE_ARGS');
+}
+
+/** Writes a file that an option names. Throws `InputError`. */
+export async function writeOutput(path: string, text: string): Promise<void> {
+  try {
+    await writeFile(path, text);
+  } catch (error) {
+    throw new InputError(cliMessages.unwritableFile(path, reasonOf(error)));
+  }
 }
 
 /** Maximum length of a line of `--help`. */

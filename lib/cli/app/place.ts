@@ -83,7 +83,6 @@ interface Wanted {
   readonly published?: boolean;
 }
 
-/** Reads the place. Throws `UsageError` or `RateLimitConfigError`. */
 export function readPlace(read: ReadArguments, wanted: Wanted): Place {
   const module = read.values.get('module');
   if (module === undefined) return redisPlace(read, wanted);

@@ -18,7 +18,6 @@ type AskedOnce = NonNullable<ReturnType<typeof readSettings>>;
 /** Later than the end of any calendar window. */
 const MUCH_LATER = 20 * 366 * 86_400 * 1e6;
 
-/** Prints the shell commands for a single check of one limit, and the meaning of Redis's reply. */
 export const callCommand: Command = {
   usage: ['<limit> <key> --limit <limit> [options]', '--script'],
   about: `Prints the redis-cli commands that load the script and evaluate a limit, and explains the

@@ -6,7 +6,6 @@ import type { PolicyReading } from '../../app/policy/read-policy.js';
 import { type Command, UsageError } from '../command.js';
 import { printableJson, printableLines } from '../../engine/util/printable.js';
 
-/** Reads policy files, and reports their mistakes. */
 export const checkCommand: Command = {
   usage: ['[options] <file...>'],
   about: `Checks policy files as an app would when it loads them, and prints one mistake per line:

@@ -13,7 +13,6 @@ import type { ObserverOptions } from './observer-app.js';
 const HOST = '127.0.0.1';
 const USUAL_PREFIX = 'sluice';
 
-/** Serves the console without the app. */
 export const consoleCommand: Command = {
   usage: ['--redis <url> [--home <url>] [--prefix <prefix>] [--write --by <name>]'],
   about: `Serves an app's console without the app, for example while none of its instances runs. It

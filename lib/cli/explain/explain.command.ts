@@ -14,7 +14,6 @@ import { addressesOf } from '../../storage/redis/errors.js';
 const UNREAD = 1;
 const OF_ROUTES = ['controller', 'handler'];
 
-/** Explains the effect of limits on a request. */
 export const explainCommand: Command = {
   usage: [
     '--redis <url> --limit <limit> --name <name> --key <key>',
@@ -106,7 +105,6 @@ function withoutChanges({ limits, ...explanation }: Explanation): Explanation {
   };
 }
 
-/** Reads the command line. Throws `UsageError` or `RateLimitConfigError`. */
 function readSettings(read: ReadArguments) {
   argumentsOf(read);
   if (!read.values.has('module')) refuseOptions(read, OF_ROUTES, "explanations of an app, with '--module'");

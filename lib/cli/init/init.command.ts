@@ -19,7 +19,6 @@ interface Change {
   readonly what: string;
 }
 
-/** Adds limits to a Nest project. */
 export const initCommand: Command = {
   usage: ['[options]'],
   about: `Adds to the Nest project in this folder: the module, which counts on the Redis of the

@@ -93,14 +93,10 @@ const command = (action: KeyAction): Command => ({
   },
 });
 
-/** Blocks a key temporarily. */
 export const blockCommand = command('block');
-/** Ends the block of a key. */
 export const unblockCommand = command('unblock');
-/** Resets a key, so that all its units are available. */
 export const resetCommand = command('reset');
 
-/** Reads the command line. Throws `UsageError` or `RateLimitConfigError`. */
 function readSettings(action: KeyAction, read: ReadArguments) {
   const [limit = '', key = ''] = argumentsOf(read, 'the name of a limit', 'a key such as tenant:acme');
   return {

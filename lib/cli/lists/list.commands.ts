@@ -86,11 +86,8 @@ count by such as tenant:acme, or a prefix of identities such as 'trial:*'.`,
   },
 });
 
-/** Denies keys and addresses. */
 export const denyCommand = command('deny');
-/** Exempts keys and addresses. */
 export const allowCommand = command('allow');
-/** Removes an entry. */
 export const unlistCommand = command('unlist');
 
 /** Throws if no instance would read the change. */

@@ -30,7 +30,6 @@ interface Change {
   readonly note?: Note;
 }
 
-/** `migrate [path...]`. */
 export const migrateCommand: Command = {
   usage: ['[options] [path...]'],
   about: `Converts an app's code from @nestjs/throttler and rate-limiter-flexible so that its routes

@@ -64,7 +64,6 @@ const PARTS: Readonly<Record<string, Part>> = {
 };
 const NAMES = ['list', ...Object.keys(PARTS)];
 
-/** Lists and changes rates and modes. */
 export const ratesCommand: Command = {
   usage: [
     '[list] --redis <url>',

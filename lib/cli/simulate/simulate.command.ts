@@ -1,9 +1,9 @@
 import { createReadStream } from 'node:fs';
-import { access, constants, realpath, stat, writeFile } from 'node:fs/promises';
+import { access, constants, realpath, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Writable } from 'node:stream';
 import { cliMessages } from '../../engine/errors/messages/cli.js';
-import { type Command, InputError, type Terminal, UsageError } from '../command.js';
+import { type Command, InputError, type Terminal, UsageError, writeOutput } from '../command.js';
 import { printableJson, showMs } from '../../engine/util/printable.js';
 import { reasonOf } from '../../engine/errors/reasons.js';
 import { chartOf, lookOf, tableOf } from './text-report.js';
@@ -62,7 +62,6 @@ function sizeOf(bytes: number): string {
 
 const CHUNK_BYTES = 1 << 20;
 
-/** Runs limits over the requests of a log. */
 export const simulateCommand: Command = {
   usage: ['--limit <limit> [options] <log | ->', '--limit <limit> --generate poisson:80/s [options]'],
   about: `Runs limits over the requests of an access log, each at its own time, and reports which
@@ -85,10 +84,8 @@ tenants share units, simulate the total: omit 'share'.`,
     const simulation = new Simulation(settings.limits, settings.maxKeys);
     const input = await runInput(settings, simulation, terminal);
     const report = reportOf(simulation, input);
-    if (settings.svg !== undefined) await write(settings.svg, chartOf(report));
-    terminal.stdout.write(
-      settings.json ? `${printableJson(report)}\n` : tableOf(report, lookOf(terminal.stdout, process.env)),
-    );
+    if (settings.svg !== undefined) await writeOutput(settings.svg, chartOf(report));
+    terminal.stdout.write(settings.json ? `${printableJson(report)}\n` : tableOf(report, lookOf(terminal.stdout)));
     return 0;
   },
 };
@@ -137,13 +134,5 @@ async function assertWritable(path: string, input: SimulateSettings['input']): P
     if (target !== undefined && (await stat(target)).isDirectory()) throw new Error('it is a folder');
   } catch (error) {
     throw new UsageError(cliMessages.unwritableFile(path, reasonOf(error)));
-  }
-}
-
-async function write(path: string, text: string): Promise<void> {
-  try {
-    await writeFile(path, text);
-  } catch (error) {
-    throw new InputError(cliMessages.unwritableFile(path, reasonOf(error)));
   }
 }

@@ -7,7 +7,7 @@ import type { LimitReport, Report } from './report.js';
 type Screen = Writable & {
   readonly isTTY?: boolean;
   readonly columns?: number;
-  getColorDepth?(environment?: object): number;
+  getColorDepth?(): number;
 };
 
 /** The format of text on a stream. */
@@ -16,25 +16,22 @@ interface Look {
   paint(style: 'bold' | 'green' | 'red', text: string): string;
 }
 
-/** Without colors and with lines of any length, for files and pipes. */
-const PLAIN: Look = { width: Infinity, paint: (_, text) => text };
-
 /** The format of a stream: that of a terminal, or as set by `COLUMNS`, `NO_COLOR` and `FORCE_COLOR`. */
-export function lookOf(stream: Screen, environment: NodeJS.ProcessEnv): Look {
-  const columns = Number(environment['COLUMNS'] ?? (stream.isTTY === true ? stream.columns : NaN));
+export function lookOf(stream: Screen): Look {
+  const columns = Number(process.env['COLUMNS'] ?? (stream.isTTY === true ? stream.columns : NaN));
   const width = Number.isInteger(columns) && columns > 0 ? columns : Infinity;
-  if (!hasColours(stream, environment)) return { ...PLAIN, width };
-  return { width, paint: (style, text) => styleText(style, text, { validateStream: false }) };
+  const isPainted = hasColours(stream);
+  return { width, paint: (style, text) => (isPainted ? styleText(style, text, { validateStream: false }) : text) };
 }
 
-function hasColours(stream: Screen, environment: NodeJS.ProcessEnv): boolean {
-  const forced = environment['FORCE_COLOR'];
+function hasColours(stream: Screen): boolean {
+  const forced = process.env['FORCE_COLOR'];
   if (forced !== undefined) return forced !== '0' && forced !== 'false';
-  if ((environment['NO_COLOR'] ?? '') !== '') return false;
-  return stream.isTTY === true && (stream.getColorDepth?.(environment) ?? 1) > 1;
+  if ((process.env['NO_COLOR'] ?? '') !== '') return false;
+  return stream.isTTY === true && (stream.getColorDepth?.() ?? 1) > 1;
 }
 
-export function tableOf(report: Report, look: Look = PLAIN): string {
+export function tableOf(report: Report, look: Look): string {
   const { input, requests, allowed, refused, retryAfter } = report;
   const format = input.format === null ? '' : ` (${input.format})`;
   const sections = [
@@ -44,7 +41,7 @@ export function tableOf(report: Report, look: Look = PLAIN): string {
       look,
       columns([
         ['allowed', showCount(allowed), showShare(allowed, requests)],
-        ['refused', showCount(refused), showShare(refused, requests), ...waitsOf(retryAfter.count, retryAfter)],
+        ['refused', showCount(refused), showShare(refused, requests), ...waitsOf(retryAfter)],
       ]),
     ),
     painted(['bold'], look, limitsOf(report, look)),
@@ -83,7 +80,7 @@ function limitsOf({ limits, requests }: Report, { width }: Look): string[] {
   return [first, ...others.flatMap((line, index) => [line, `  most admitted: ${worst[index]!}`])];
 }
 
-function waitsOf(count: number, { medianMs, p99Ms }: { medianMs: number; p99Ms: number }): string[] {
+function waitsOf({ count, medianMs, p99Ms }: Report['retryAfter']): string[] {
   return count === 0 ? [] : [`retry after: median ${showMs(medianMs)}, 99 % ${showMs(p99Ms)}`];
 }
 
