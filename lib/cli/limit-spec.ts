@@ -97,13 +97,7 @@ function isOneValue({ kind, required }: OptionRow): boolean {
   return required !== true && kind.options === undefined;
 }
 
-/** Reads all limits of a command line. Two limits with the same name would share a counter. */
-export function readLimits(specs: readonly string[]): LimitSpec[] {
-  const limits = specs.map(readLimit);
-  assertNames(limits);
-  return limits;
-}
-
+/** Two limits with the same name would share a counter. */
 export function assertNames(limits: readonly LimitSpec[]): void {
   const names = new Set<string>();
   for (const { limit } of limits) {

@@ -35,7 +35,7 @@ export function reportOf(simulation: Simulation, input: InputReport) {
     // The late ones of those out of order came too late to be sorted: they are decided at the time of the previous request.
     input: { ...input, late: simulation.late },
     from: showTime(simulation.start ?? 0),
-    to: showTime(simulation.end),
+    to: showTime(simulation.now),
     requests: allowed + refused,
     allowed,
     refused,

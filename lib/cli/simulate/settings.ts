@@ -2,7 +2,7 @@ import { DURATION_UNITS, milliseconds } from '../../engine/options/values.js';
 import { cliMessages } from '../../engine/errors/messages/cli.js';
 import { show } from '../../engine/errors/wording.js';
 import { type CommandOptions, InputError, type ReadArguments, refuseOptions, UsageError } from '../command.js';
-import { assertNames, compiled, type LimitSpec, ofOne, readLimits } from '../limit-spec.js';
+import { assertNames, compiled, type LimitSpec, ofOne, readLimit } from '../limit-spec.js';
 import { assertKeySyntax, readFilters } from './logged-request.js';
 import { formatNamed } from './formats.js';
 import type { Generated } from './generator.js';
@@ -85,7 +85,7 @@ export async function readSettings(read: ReadArguments) {
   const policy = values.get('policy');
   if (specs.length === 0 && policy === undefined) throw new UsageError(cliMessages.missingOption('limit', LIMIT));
   const key = values.get('key') ?? 'ip';
-  const given = readLimits(specs).map((each, index) => ({ ...each, spec: specs[index]! }));
+  const given = specs.map((spec) => ({ ...readLimit(spec), spec }));
   const found: PolicyLimitSpec[] = [...given, ...(policy === undefined ? [] : await policyLimits(policy))];
   assertNames(found);
   const keys = [...new Set(found.map((each) => each.key ?? key))];

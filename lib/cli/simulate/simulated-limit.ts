@@ -132,7 +132,8 @@ export class SimulatedLimit {
   worst: Stretch | undefined;
   /** True if the worst period is exact; otherwise, it is a lower bound. */
   isExact = true;
-  private length: number | undefined;
+  /** Its length: that of the window at the first request. */
+  lengthMs = 0;
 
   constructor(
     readonly limit: CompiledLimit,
@@ -156,11 +157,6 @@ export class SimulatedLimit {
     return this.measure === undefined || bytes === undefined ? cost : measuredUnits(this.measure, { bytes })!;
   }
 
-  /** Its length: that of the window at the first request. */
-  get lengthMs(): number {
-    return this.length ?? 0;
-  }
-
   refuse(retryAfterMs: number): void {
     this.refused++;
     if (retryAfterMs === Infinity) this.never++;
@@ -168,8 +164,8 @@ export class SimulatedLimit {
   }
 
   admit({ admitted }: SimulatedCounter, identity: string, cost: number, time: number, delayMs: number): void {
-    this.length ??= this.limit.windowMs(time / 1000);
-    const units = admitted.add(time, cost, this.length * 1000);
+    this.lengthMs ||= this.limit.windowMs(time / 1000);
+    const units = admitted.add(time, cost, this.lengthMs * 1000);
     if (!admitted.isExact) this.isExact = false;
     if (this.worst === undefined || units > this.worst.units) {
       this.worst = { units, identity, from: admitted.start, to: time };

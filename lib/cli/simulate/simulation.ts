@@ -9,7 +9,7 @@ import { type TrackedKey, TrackedKeys } from './tracked-keys.js';
  */
 export class Simulation {
   /** In microseconds; it never goes back. */
-  private now = 0;
+  now = 0;
   start: number | undefined;
   allowed = 0;
   refused = 0;
@@ -37,10 +37,6 @@ export class Simulation {
       limitsOf.map((each) => each.map(({ limit }) => limit)),
       (key) => this.forget(key),
     );
-  }
-
-  get end(): number {
-    return this.now;
   }
 
   decide(request: LoggedRequest): void {

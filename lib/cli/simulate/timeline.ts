@@ -60,8 +60,9 @@ export class Timeline {
   private step = 0;
   /** The number of the first step: its start / its length. */
   private firstStep = -1;
-  private allowedBySteps: number[] = [];
-  private refusedBySteps: number[] = [];
+  /** The requests of each step. */
+  allowed: number[] = [];
+  refused: number[] = [];
 
   get stepMs(): number {
     return STEPS[this.step]!;
@@ -72,14 +73,6 @@ export class Timeline {
     return Math.max(0, this.firstStep) * this.stepMs;
   }
 
-  get allowed(): readonly number[] {
-    return this.allowedBySteps;
-  }
-
-  get refused(): readonly number[] {
-    return this.refusedBySteps;
-  }
-
   /** Adds a request, no earlier than the first one, with its time in microseconds. */
   add(time: number, isAllowed: boolean): void {
     if (this.firstStep < 0) this.firstStep = Math.floor(time / (this.stepMs * 1000));
@@ -88,11 +81,11 @@ export class Timeline {
       this.lengthen();
       index = Math.floor(time / (this.stepMs * 1000)) - this.firstStep;
     }
-    while (this.allowedBySteps.length <= index) {
-      this.allowedBySteps.push(0);
-      this.refusedBySteps.push(0);
+    while (this.allowed.length <= index) {
+      this.allowed.push(0);
+      this.refused.push(0);
     }
-    const counts = isAllowed ? this.allowedBySteps : this.refusedBySteps;
+    const counts = isAllowed ? this.allowed : this.refused;
     counts[index]!++;
   }
 
@@ -107,8 +100,8 @@ export class Timeline {
       }
       return sums;
     };
-    this.allowedBySteps = merged(this.allowedBySteps);
-    this.refusedBySteps = merged(this.refusedBySteps);
+    this.allowed = merged(this.allowed);
+    this.refused = merged(this.refused);
     this.firstStep = first;
     this.step++;
   }
