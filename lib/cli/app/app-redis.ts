@@ -66,8 +66,6 @@ export interface RegionRole {
   readonly unread?: string;
 }
 
-export const NO_REGIONS: RegionRole = { isHome: false, isRegion: false };
-
 /** Returns true if changes are kept at a home that was not passed. */
 export function isWithoutHome({ isHome, isRegion }: RegionRole, home: unknown): boolean {
   return home === undefined && isRegion && !isHome;
@@ -88,7 +86,7 @@ export async function readRole(
     if (home !== undefined) await assertHomeOf(names, home, own.prefix);
     return { isHome, isRegion: names.length > 0 || (await isPublished(own)) };
   } catch (error) {
-    if (error instanceof RateLimitStoreError) return { ...NO_REGIONS, unread: error.message };
+    if (error instanceof RateLimitStoreError) return { isHome: false, isRegion: false, unread: error.message };
     throw error;
   }
 }

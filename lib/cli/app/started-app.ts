@@ -15,7 +15,7 @@ import type { LimitRegistry, NamedLimit } from '../../app/rules/limit-registry.j
 import type { LimiterService } from '../../nest/limiter.service.js';
 import type { BesideRegions } from './in-regions.js';
 import type { ModulePlace, Place, RedisPlace } from './place.js';
-import { appRedis, type AppRedis, NO_REGIONS, readRole, type RegionRole } from './app-redis.js';
+import { appRedis, type AppRedis, readRole, type RegionRole } from './app-redis.js';
 import type { RateLimitSettings } from '../../app/config/settings.js';
 
 /** Throws `InputError` if the app counts in process, where no change would outlive the command. */
@@ -36,11 +36,12 @@ export interface Places {
   readonly role: RegionRole;
 }
 
-/** The servers that an app counts on, if it was started without the app's module. */
-export function placesOf(app: StartedApp): Places {
+/** The servers that an app counts on; `undefined` if it was started by its own module. */
+export function placesOf(app: StartedApp): Places | undefined {
+  const role = app.provided<RegionRole>('REGION_ROLE');
+  if (role === undefined) return undefined;
   const own = redisOf(app);
   const given = app.provided<Connection>('RATE_LIMIT_HOME');
-  const role = app.provided<RegionRole>('REGION_ROLE') ?? NO_REGIONS;
   return { own, home: given === undefined ? (role.isHome ? own : undefined) : redisAt(app, given), role };
 }
 

@@ -5,7 +5,7 @@ import { argumentsOf, type Command, type ReadArguments, refuseOptions, UsageErro
 import { printableJson } from '../../engine/util/printable.js';
 import { withStarted } from '../app/operation.js';
 import { limitNamed, placesOf, routesOf, type StartedApp, whyNotConnected } from '../app/started-app.js';
-import { LIMIT_HELP, type Place, PLACE_OPTIONS, readPlace } from '../app/place.js';
+import { LIMIT_HELP, PLACE_OPTIONS, readPlace } from '../app/place.js';
 import { isWithoutHome } from '../app/app-redis.js';
 import { assertCountsHere, assertHasHome, isTouched, noteElsewhere } from '../app/used-names.js';
 import { redisMessages } from '../../engine/errors/messages/redis.js';
@@ -56,7 +56,7 @@ that its modules do at start-up, and closes it again.`,
   async run(read, { stdout, stderr }) {
     const { place, question, json } = readSettings(read);
     const note = (text: string) => void stderr.write(`note: ${text}\n`);
-    const explanation = await withStarted(place, false, (app) => explained(app, place, question, note));
+    const explanation = await withStarted(place, false, (app) => explained(app, question, note));
     stdout.write(json ? `${printableJson(explanation)}\n` : formatExplanation(explanation));
     return explanation.unread === undefined ? 0 : UNREAD;
   },
@@ -64,19 +64,18 @@ that its modules do at start-up, and closes it again.`,
 
 async function explained(
   app: StartedApp,
-  place: Place,
   question: ReturnType<typeof questionOf>,
   note: (text: string) => void,
 ): Promise<Explanation> {
   const limit = 'limit' in question ? limitNamed(app, question.limit)?.limit : undefined;
-  if ('file' in place) {
+  const places = placesOf(app);
+  if (places === undefined) {
     if ('limit' in question && limit === undefined) {
       const routes = routesOf(app, question.limit);
       if (routes.length > 0) throw new UsageError(cliMessages.explainsRoute(question.limit, routes));
     }
     return app.service.explain(question);
   }
-  const places = placesOf(app);
   if (limit !== undefined) assertHasHome(places, limit);
   const explanation = await app.service.explain(question);
   if (explanation.unread !== undefined) {

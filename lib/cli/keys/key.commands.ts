@@ -87,7 +87,7 @@ const command = (action: KeyAction): Command => ({
   async run(read, { stdout }) {
     const settings = readSettings(action, read);
     const place = await asPublished(settings.place);
-    const report = await withApp(place, true, (app) => changeKey(app, { ...settings, place }));
+    const report = await withApp(place, true, (app) => changeKey(app, settings));
     stdout.write(settings.json ? `${printableJson(report)}\n` : textOf(report, settings));
     return 0;
   },
@@ -112,7 +112,7 @@ function readSettings(action: KeyAction, read: ReadArguments) {
 }
 
 async function changeKey(app: StartedApp, settings: KeySettings) {
-  const { action, place, limit, key: shown, time, force } = settings;
+  const { action, limit, key: shown, time, force } = settings;
   const { service } = app;
   const rule = limitNamed(app, limit)?.rule;
   const routes = rule === undefined ? routesOf(app, limit) : [];
@@ -122,7 +122,7 @@ async function changeKey(app: StartedApp, settings: KeySettings) {
   if (path === undefined) throw new UsageError(cliMessages.wrongPath(limit, shown));
   if (rule?.perRoute === true) throw new UsageError(cliMessages.countsPerRoute(limit));
   const question = { limit, key: path.key, ...path.options };
-  const places = 'file' in place ? undefined : placesOf(app);
+  const places = placesOf(app);
   if (places !== undefined && rule !== undefined) assertHasHome(places, rule.limit);
   const before = stateOf(await service.explain(question), cliMessages.unreadState);
   const isUsed = isTouched(before);

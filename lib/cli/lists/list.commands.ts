@@ -75,7 +75,7 @@ count by such as tenant:acme, or a prefix of identities such as 'trial:*'.`,
     readWho(who);
     causeOf(read);
     const place = readPlace(read, { name, optional: true });
-    const report = await withApp(place, true, (app) => changeList(app, action, who, name, read, !('file' in place)));
+    const report = await withApp(place, true, (app) => changeList(app, action, who, name, read));
     const { entry, limit, before, after } = report;
     stdout.write(
       read.switches.has('json')
@@ -103,14 +103,14 @@ async function changeList(
   who: string,
   limit: string | undefined,
   read: ReadArguments,
-  isChecked: boolean,
 ) {
   const own = changesRedisOf(app);
   const key = readWho(who);
   const entry = entryOf(key);
   const address = { kind: 'list', limit: limit ?? '', key } as const;
   const before = await storedOverride(own, address);
-  if (isChecked) await assertRead(placesOf(app), limit, read.switches.has('force'));
+  const places = placesOf(app);
+  if (places !== undefined) await assertRead(places, limit, read.switches.has('force'));
   const time = timeOf(read);
   const of = { ...causeOf(read), ...(limit !== undefined && { limit }) };
   if (action === 'unlist') {

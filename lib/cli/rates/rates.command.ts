@@ -12,21 +12,14 @@ import { readPlace } from '../app/place.js';
 import { assertKeepsChanges, assertUsedForChange } from '../app/used-names.js';
 import { argumentsOf, type Command, InputError, type ReadArguments, refuseOptions, UsageError } from '../command.js';
 
-interface Current {
-  readonly rate: CurrentRate;
-  readonly mode: CurrentMode;
-}
-
-/** Changes a limit. Resolves to true if there was anything to change. */
-type Work = (app: StartedApp, limit: string, read: ReadArguments) => Promise<boolean>;
-
 interface Part {
   /** The arguments after the name of the limit. The last one may be repeated. */
   readonly expected: readonly string[];
   readonly repeats?: true;
   /** The options that it doesn't accept. */
   readonly without: readonly string[];
-  readonly work: Work;
+  /** Changes a limit. Resolves to true if there was anything to change. */
+  readonly work: (app: StartedApp, limit: string, read: ReadArguments) => Promise<boolean>;
 }
 
 const PARTS: Readonly<Record<string, Part>> = {
@@ -107,7 +100,8 @@ async function list(read: ReadArguments): Promise<string> {
   refuseOptions(read, ['key', 'for', 'inherit', 'limit', 'everywhere', 'by', 'reason', 'force'], 'changes');
   const place = readPlace(read, { name: undefined, optional: true });
   const found = await withApp(place, false, async (app) => {
-    if (!('file' in place)) assertKeepsChanges(placesOf(app));
+    const places = placesOf(app);
+    if (places !== undefined) assertKeepsChanges(places);
     return storedOverrides(changesRedisOf(app), ['rate', 'mode', 'list']);
   });
   if (read.switches.has('json')) return `${printableJson({ changes: found.map(overrideReport) })}\n`;
@@ -131,8 +125,8 @@ async function change(name: string, { expected, repeats, without, work }: Part, 
     // Fails without Redis. The library itself would return its last known values.
     await own.redis.run([['time']]);
     const named = limitNamed(app, limit);
-    if (!('file' in place)) {
-      const places = placesOf(app);
+    const places = placesOf(app);
+    if (places !== undefined) {
       assertKeepsChanges(places);
       if (named !== undefined && !read.switches.has('force')) {
         refuseBareAddress(named.rule, ofKey(read).key ?? '');
@@ -159,12 +153,11 @@ async function change(name: string, { expected, repeats, without, work }: Part, 
   return printableLines(lines);
 }
 
-async function currentOf({ service }: StartedApp, limit: string, read: ReadArguments): Promise<Current> {
-  const [rate, mode] = [await service.getRate(limit, ofKey(read)), await service.getMode(limit, ofKey(read))];
-  return { rate, mode };
+async function currentOf({ service }: StartedApp, limit: string, read: ReadArguments) {
+  return { rate: await service.getRate(limit, ofKey(read)), mode: await service.getMode(limit, ofKey(read)) };
 }
 
-function cells({ rate, mode }: Current): string[] {
+function cells({ rate, mode }: Awaited<ReturnType<typeof currentOf>>): string[] {
   const { algo, ...options } = rate.options;
   const given = Object.entries(options).map(([option, value]) => `${option}=${String(value)}`);
   return [`${algo} ${given.join(' ')}`, sourceText(rate), mode.mode, sourceText(mode)];
