@@ -22,7 +22,6 @@ export class InputError extends Error {
 
 /** An option of a command. Without a `value` it is a switch. */
 export interface CommandOption {
-  /** Its line in `--help`. */
   readonly help: string;
   /** The name of its value, such as `<url>`. */
   readonly value?: string;
@@ -39,7 +38,6 @@ export interface Command {
   readonly usage: readonly string[];
   readonly about: string;
   readonly options: CommandOptions;
-  /** Further notes for users. */
   readonly notes?: string;
   /** The meaning of exit codes 0 and 1. */
   readonly exits: { readonly 0?: string; readonly 1?: string };
@@ -47,7 +45,6 @@ export interface Command {
   run(read: ReadArguments, terminal: Terminal): Promise<number>;
 }
 
-/** The options and positional arguments of a command line. */
 export interface ReadArguments {
   readonly switches: ReadonlySet<string>;
   readonly values: ReadonlyMap<string, string>;
@@ -134,7 +131,6 @@ export async function writeOutput(path: string, text: string): Promise<void> {
 const WIDTH = 88;
 const HELP: CommandOption = { help: 'Shows this text' };
 
-/** The text of a command's `--help`. */
 export function helpOf(name: string, { usage, about, options, notes, exits }: Command): string {
   const shown = Object.entries({ ...options, help: HELP }).filter(([, { onlyFor }]) => onlyFor === undefined);
   const rows = shown.map(([option, { value, help, repeats }]) => {

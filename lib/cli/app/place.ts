@@ -27,16 +27,13 @@ export interface RedisPlace {
   readonly published?: string;
 }
 
-/** The file of an app's module, and the name of its class, if passed. */
 export interface ModulePlace {
   readonly file: string;
   readonly className: string | undefined;
 }
 
-/** The place where a command finds limits. */
 export type Place = RedisPlace | ModulePlace;
 
-/** The options of commands that read an app's Redis. */
 export const REDIS_OPTIONS = {
   redis: { value: '<url>', help: "The app's Redis (default: the environment variable REDIS_URL)" },
   home: {
@@ -49,12 +46,10 @@ export const REDIS_OPTIONS = {
   timeout: { value: '<time>', help: 'How long to wait for Redis (default: 2s)' },
 } as const satisfies CommandOptions;
 
-/** The help on the definition of a limit. */
 export const LIMIT_HELP =
   'The limit as the app defines it: algo:rate/interval[,option=value...], such as gcra:60/1s,burst=120 or concurrency:5/1m; add ' +
   'scope=world if it counts over several regions';
 
-/** The options that set the place of limits. */
 export const PLACE_OPTIONS = {
   ...REDIS_OPTIONS,
   limit: {

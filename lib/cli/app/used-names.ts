@@ -8,7 +8,6 @@ import { InputError } from '../command.js';
 import type { Places } from './started-app.js';
 import { type AppRedis, escaped, isWithoutHome, keysLike, listeners } from './app-redis.js';
 
-/** Maximum number of keys to search for names to suggest. */
 const MOST_FOR_NAMES = 50_000;
 
 /** A code, which a `c` follows for a candidate. */

@@ -12,7 +12,6 @@ import { MODULE_NAMESPACE } from '../../engine/limits/limit-settings.js';
 import { compiled, readDefinition } from '../limit-spec.js';
 import { units } from '../../engine/util/figures.js';
 
-/** A single check of one limit. */
 type AskedOnce = NonNullable<ReturnType<typeof readSettings>>;
 
 /** Later than the end of any calendar window. */

@@ -14,7 +14,6 @@ interface Declaration {
   readonly node: ReturnType<Source['declared']>;
 }
 
-/** The files of an application to migrate. */
 export class Project {
   private readonly paths: readonly string[];
   private readonly texts = new Map<string, string>();

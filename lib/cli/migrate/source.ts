@@ -305,7 +305,6 @@ export function isIn(node: TS.Node, container: TS.Node): boolean {
   return node.pos >= container.pos && node.end <= container.end;
 }
 
-/** A range of a text, and its replacement. */
 interface Edit {
   readonly start: number;
   readonly end: number;

@@ -2,7 +2,6 @@ import type { LoggedRequest } from './logged-request.js';
 import { randomNumbers } from './random-numbers.js';
 import { RequestKey } from './tracked-keys.js';
 
-/** The settings of generated requests. */
 export interface Generated {
   /** `'poisson'`: arrivals are independent of each other. `'constant'`: evenly spaced. */
   readonly arrivals: 'poisson' | 'constant';

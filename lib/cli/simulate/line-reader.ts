@@ -65,7 +65,6 @@ export class LineSplitter {
   }
 }
 
-/** The functions that read the lines of a format. */
 export interface LineParts<R> {
   readonly format: string;
   /** The parts of a line; `undefined` if it has another format. */

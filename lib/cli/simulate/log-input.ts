@@ -113,7 +113,6 @@ export class LogInput {
     this.splitter.push(chunk);
   }
 
-  /** Called at the end of the log. */
   end(): void {
     this.splitter.end();
     if (this.read === undefined && this.samples.length > 0) this.begin();

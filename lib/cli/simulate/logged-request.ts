@@ -96,7 +96,6 @@ export function readCost(text: string | undefined): number | undefined {
   return Number.isSafeInteger(cost) ? cost : undefined;
 }
 
-/** The reasons why a line isn't a request. */
 export const reasons = {
   tooLong: (most: number) => `is longer than ${most} characters`,
   notOfFormat: (format: string) => `is not of the format '${format}'`,
@@ -132,7 +131,6 @@ export interface WantedFields {
   readonly filters: Filters;
 }
 
-/** A format of log lines. */
 export interface LogFormat {
   readonly name: string;
   matches(line: string): boolean;

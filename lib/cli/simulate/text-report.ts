@@ -10,7 +10,6 @@ type Screen = Writable & {
   getColorDepth?(): number;
 };
 
-/** The format of text on a stream. */
 interface Look {
   readonly width: number;
   paint(style: 'bold' | 'green' | 'red', text: string): string;

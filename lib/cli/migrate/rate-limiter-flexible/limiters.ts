@@ -32,7 +32,6 @@ const OTHERS: Readonly<Record<string, string>> = {
   RLWrapperTimeouts: "use the option 'timeout' of the module",
 };
 
-/** A limiter that a class creates. */
 export type FoundLimiter = Exclude<ReturnType<typeof limiterOf>, string>;
 
 /** The limiter of a class, or the reason why it can't be converted. */

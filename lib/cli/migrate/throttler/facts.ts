@@ -7,7 +7,6 @@ import { type Guard, guardsOf } from './guards.js';
 export const THROTTLER = /^@nestjs\/throttler(?:\/.*)?$/;
 export const STORAGES =
   /^(?:@nest-lab\/throttler-storage-redis|nestjs-throttler-storage-redis|@kirklin\/.*throttler.*)$/;
-/** Files that may use the throttler. */
 export const THROTTLER_TEXT = /@nestjs\/throttler|throttler-storage-redis/;
 
 export interface Place {

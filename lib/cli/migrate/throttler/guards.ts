@@ -198,7 +198,6 @@ function isPassing(source: Source, value: TS.Expression): boolean {
   return /^(?:true|Promise\.resolve\(true\))$/.test(source.before(value));
 }
 
-/** The calls of a method of the base class. */
 export function superCalls(source: Source, under: TS.Node, name: string): TS.CallExpression[] {
   const found: TS.CallExpression[] = [];
   source.visit(under, (node) => {
@@ -227,7 +226,6 @@ export function sharing(source: Source, fn: TS.SignatureDeclaration | undefined)
   return isRoute && methods.includes('getClass') && methods.includes('getHandler') ? false : undefined;
 }
 
-/** The message that applies if no guard changes it. */
 export function defaultMessage(source: Source): string {
   return quoted(source, 'ThrottlerException: Too Many Requests');
 }
