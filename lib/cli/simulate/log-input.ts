@@ -128,8 +128,7 @@ export class LogInput {
       throw new InputError(cliMessages.nothingRead(first));
     }
     const skipped = { count: this.skipped, first: this.firstSkipped };
-    const { path, status } = this.settings.wanted.filters;
-    const isFiltered = path !== undefined || status !== undefined;
+    const isFiltered = this.settings.wanted.filters.size > 0;
     return {
       source,
       format: this.format ?? null,
