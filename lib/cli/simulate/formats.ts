@@ -1,6 +1,6 @@
 import { cliMessages } from '../../engine/errors/messages/cli.js';
 import { UsageError } from '../command.js';
-import { lineReader } from './line-reader.js';
+import { type LineParts, lineReader } from './line-reader.js';
 import { type Field, filterOf, keyField, type LogFormat, readCost } from './logged-request.js';
 
 // None of these backtracks, so matching takes time linear in the length of the line.
@@ -43,21 +43,14 @@ function commonLogFormat(name: string, pattern: RegExp): LogFormat {
     matches: (line) => pattern.test(line),
     reader(wanted) {
       if (wanted.time !== undefined) throw new UsageError(cliMessages.optionWithout('time', "format 'ndjson'"));
-      const keys = wanted.keys.map((key) =>
-        keyField(
-          key,
-          (field) => namedField('key', field),
-          () => part(IP),
-        ),
-      );
+      const ofKey = (field: string) => namedField('key', field);
+      const keys = wanted.keys.map((key) => keyField(key, ofKey, addressField));
       const cost = wanted.cost === undefined ? undefined : namedField('cost', wanted.cost);
       const filter = filterOf(wanted.filters, (option) => namedField(option, option));
-      const timeOf = rememberingTime();
       const bytes = wanted.bytes === true ? { name: 'bytes', of: sentBytes } : undefined;
-      return lineReader(
-        { format: name, record, time: (match) => timeOf(match[TIME]!), timeName: 'time', keys, cost, bytes, filter },
-        wanted,
-      );
+      const timeOf = rememberingTime();
+      const time = (match: RegExpExecArray) => timeOf(match[TIME]!);
+      return lineReader({ format: name, record, time, timeName: 'time', keys, cost, bytes, filter }, wanted);
     },
   };
 }
@@ -74,6 +67,8 @@ function part(index: number): Field<RegExpExecArray> {
     return text === undefined || text === '-' || text === '' ? undefined : text;
   };
 }
+
+const addressField = () => part(IP);
 
 /** The bytes of a response; `-` means that it had no body. */
 function sentBytes(match: RegExpExecArray): string {
@@ -144,30 +139,22 @@ const jsonFormat: LogFormat = {
   matches: (line) => recordOf(line) !== undefined,
   reader(wanted, samples) {
     const records = samples.map(recordOf).filter((record) => record !== undefined);
-    const timeName = wanted.time ?? chosen('time', TIME_FIELDS, records, (name, each) => timeAt(name)(each));
-    const address = () => fieldOf(chosen('key', ADDRESS_FIELDS, records, (name, each) => fieldOf(name)(each)));
+    const timeName = wanted.time ?? chosen('time', TIME_FIELDS, records, timeAt);
+    const address = () => fieldOf(chosen('key', ADDRESS_FIELDS, records, fieldOf));
     const keys = wanted.keys.map((key) => keyField(key, fieldOf, address));
     const cost = wanted.cost === undefined ? undefined : fieldOf(wanted.cost);
-    const filter = filterOf(wanted.filters, (option) =>
-      fieldOf(chosen(option, FILTERED[option], records, (name, each) => fieldOf(name)(each))),
-    );
-    const bytesName =
-      wanted.bytes === true
-        ? chosen(
-            'bytes',
-            BYTES_FIELDS,
-            records,
-            (name, each) => readCost(fieldOf(name)(each)),
-            cliMessages.noFieldOfLimits,
-          )
-        : undefined;
-    const bytes = bytesName === undefined ? undefined : { name: bytesName, of: fieldOf(bytesName) };
-    return lineReader(
-      { format: NAME, record: recordOf, time: timeAt(timeName), timeName, keys, cost, bytes, filter },
-      wanted,
-    );
+    const filter = filterOf(wanted.filters, (option) => fieldOf(chosen(option, FILTERED[option], records, fieldOf)));
+    const bytes = wanted.bytes === true ? bytesIn(records) : undefined;
+    const time = timeAt(timeName);
+    return lineReader({ format: NAME, record: recordOf, time, timeName, keys, cost, bytes, filter }, wanted);
   },
 };
+
+function bytesIn(records: readonly JsonRecord[]): LineParts<JsonRecord>['bytes'] {
+  const costAt = (field: string) => (record: JsonRecord) => readCost(fieldOf(field)(record));
+  const name = chosen('bytes', BYTES_FIELDS, records, costAt, cliMessages.noFieldOfLimits);
+  return { name, of: fieldOf(name) };
+}
 
 function recordOf(line: string): JsonRecord | undefined {
   try {
@@ -183,10 +170,10 @@ function chosen(
   option: string,
   names: readonly string[],
   records: readonly JsonRecord[],
-  read: (name: string, record: JsonRecord) => unknown,
+  read: (name: string) => (record: JsonRecord) => unknown,
   message = cliMessages.noField,
 ): string {
-  const name = names.find((each) => records.some((record) => read(each, record) !== undefined));
+  const name = names.find((each) => records.map(read(each)).some((value) => value !== undefined));
   if (name !== undefined) return name;
   const found = [...new Set(records.flatMap((record) => Object.keys(record)))].slice(0, SHOWN_FIELDS);
   throw new UsageError(message(option, names, found));
