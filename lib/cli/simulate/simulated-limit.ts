@@ -49,11 +49,8 @@ export class SimulatedCounter {
     if (actual <= estimate) return delay;
     const { algorithm, parameters, quota } = this.limit;
     const { state } = this;
-    algorithm.take(
-      parameters,
-      state,
-      Math.max(0, Math.min(actual - estimate, quota + algorithm.remaining(parameters, state))),
-    );
+    const more = Math.min(actual - estimate, quota + algorithm.remaining(parameters, state));
+    algorithm.take(parameters, state, Math.max(0, more));
     this.stored = algorithm.save(parameters, state);
     return delay;
   }
@@ -83,9 +80,8 @@ export class SimulatedCounter {
   isCounting(now: number): boolean {
     const { algorithm, parameters } = this.limit;
     if (this.block !== undefined && endOf(this.limit, this.block) > now) return true;
-    return (
-      this.stored !== undefined && algorithm.resetAfter(parameters, algorithm.open(parameters, this.stored, now)) > 0
-    );
+    if (this.stored === undefined) return false;
+    return algorithm.resetAfter(parameters, algorithm.open(parameters, this.stored, now)) > 0;
   }
 
   /** The estimated bytes of its lists. */

@@ -31,12 +31,8 @@ export class Simulation {
     const sources = new Set(limits.map(({ source }) => source));
     const limitsOf = [...sources]
       .toSorted((one, other) => one - other)
-      .map((source) => limits.filter((each) => each.source === source));
-    this.keys = new TrackedKeys(
-      maxKeys,
-      limitsOf.map((each) => each.map(({ limit }) => limit)),
-      (key) => this.forget(key),
-    );
+      .map((source) => limits.filter((each) => each.source === source).map(({ limit }) => limit));
+    this.keys = new TrackedKeys(maxKeys, limitsOf, (key) => this.forget(key));
   }
 
   decide(request: LoggedRequest): void {

@@ -130,15 +130,12 @@ function notesOf({ input, keys, limits }: Report): string[] {
     notes.push(`${plural(outOfOrder, 'line was', 'lines were')} out of order, and sorted by time${rest}.`);
   }
   for (const { name, neverAllowed, held } of limits) {
+    const limit = printable(name);
     if (neverAllowed > 0) {
-      notes.push(
-        `${printable(name)} never allows ${showCount(neverAllowed)} of the requests: they cost more than its quota.`,
-      );
+      notes.push(`${limit} never allows ${showCount(neverAllowed)} of the requests: they cost more than its quota.`);
     }
     if (held !== undefined && held.count > 0) {
-      notes.push(
-        `${printable(name)} holds what it allows: median ${showMs(held.medianMs)}, 99 % ${showMs(held.p99Ms)}.`,
-      );
+      notes.push(`${limit} holds what it allows: median ${showMs(held.medianMs)}, 99 % ${showMs(held.p99Ms)}.`);
     }
   }
   if (keys.forgotten > 0) {
@@ -146,9 +143,8 @@ function notesOf({ input, keys, limits }: Report): string[] {
       keys.forgottenCounting === 0
         ? 'None of them still counted anything, so nothing else was decided.'
         : `${showCount(keys.forgottenCounting)} of them still counted, so more may be allowed than the limits say.`;
-    notes.push(
-      `${plural(keys.forgotten, 'key was', 'keys were')} forgotten, since there were more than --max-keys. ${effect}`,
-    );
+    const forgotten = plural(keys.forgotten, 'key was', 'keys were');
+    notes.push(`${forgotten} forgotten, since there were more than --max-keys. ${effect}`);
   }
   return notes;
 }
