@@ -106,11 +106,8 @@ export function addTestHelper(source: Source): boolean {
   source.visit(source.ast, (node) => {
     if (!ts.isCallExpression(node) || !ts.isPropertyAccessExpression(node.expression)) return;
     const { expression, name } = node.expression;
-    if (
-      name.text !== 'createTestingModule' ||
-      source.imported.get(source.before(expression))?.module !== '@nestjs/testing'
-    )
-      return;
+    const from = source.imported.get(source.before(expression));
+    if (name.text !== 'createTestingModule' || from?.module !== '@nestjs/testing') return;
     source.want(`${PACKAGE}/testing`, 'RateLimitTesting');
     const text = source.before(node);
     // Formatted like Prettier. The lines of a template literal are part of its value.

@@ -147,9 +147,8 @@ function collect(path: string, given: string, found: Set<string>): void {
 export function hasUncommittedChanges(folder: string): boolean {
   try {
     const stdio: StdioOptions = ['ignore', 'pipe', 'ignore'];
-    return (
-      execFileSync('git', ['status', '--porcelain', '--', '.'], { cwd: folder, encoding: 'utf8', stdio }).trim() !== ''
-    );
+    const options = { cwd: folder, encoding: 'utf8', stdio } as const;
+    return execFileSync('git', ['status', '--porcelain', '--', '.'], options).trim() !== '';
   } catch {
     // Git isn't installed, or this isn't a work tree.
     return false;

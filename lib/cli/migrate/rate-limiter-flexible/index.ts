@@ -97,11 +97,11 @@ function convertClass(
     source.done(node, `${source.before(node.expression)} -> ${text}`);
   }
   source.own('LimiterService');
+  const lines = made.map((line) => `\n    ${line}`).join('');
   const constructor = owner.members.find(ts.isConstructorDeclaration);
   if (constructor?.body === undefined) {
-    const body = made.map((line) => `\n    ${line}`).join('');
-    const place = owner.members.findLast((member) => ts.isPropertyDeclaration(member));
-    const text = `\n\n  constructor(limiters: LimiterService) {${body}\n  }`;
+    const place = owner.members.findLast(ts.isPropertyDeclaration);
+    const text = `\n\n  constructor(limiters: LimiterService) {${lines}\n  }`;
     source.edits.insert(place?.end ?? owner.members.pos, text);
     return;
   }
@@ -114,10 +114,7 @@ function convertClass(
     const lead = /\n[ \t]*$/.exec(source.text.slice(0, last.getStart(source.ast)))?.[0] ?? ' ';
     source.edits.insert(last.end, `,${lead}limiters: LimiterService`);
   }
-  const start =
-    body.statements.find((one) => source.before(one).startsWith('super('))?.end ?? body.getStart(source.ast) + 1;
-  source.edits.insert(
-    start,
-    made.map((line) => `\n    ${line}`).join('') + (made.length > 0 && body.statements.length === 0 ? '\n  ' : ''),
-  );
+  const parent = body.statements.find((one) => source.before(one).startsWith('super('));
+  const end = made.length > 0 && body.statements.length === 0 ? '\n  ' : '';
+  source.edits.insert(parent?.end ?? body.getStart(source.ast) + 1, lines + end);
 }

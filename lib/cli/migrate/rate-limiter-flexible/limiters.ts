@@ -180,21 +180,18 @@ export function convertCall(source: Source, call: TS.CallExpression): void {
   const { ts } = source;
   const method = call.expression as TS.PropertyAccessExpression;
   const limiter = source.before(method.expression);
-  const [key, amount] = call.arguments.map((argument) => source.now(argument));
+  const given = call.arguments.map((argument) => source.now(argument));
+  const [key, amount] = given;
   switch (method.name.text) {
     case 'consume':
       if (convertTry(source, call)) return;
-      source.rewrite(
-        call,
-        `${consumeOrThrow(source)}(${[limiter, ...call.arguments.map((one) => source.now(one))].join(', ')})`,
-      );
+      source.rewrite(call, `${consumeOrThrow(source)}(${[limiter, ...given].join(', ')})`);
       return;
-    case 'block':
-      source.rewrite(
-        call.parent,
-        `await ${limiter}.reset(${key}); await ${limiter}.block(${key}, ${durationOf(source, call.arguments[1]!, 1000)})`,
-      );
+    case 'block': {
+      const time = durationOf(source, call.arguments[1]!, 1000);
+      source.rewrite(call.parent, `await ${limiter}.reset(${key}); await ${limiter}.block(${key}, ${time})`);
       return;
+    }
     case 'penalty':
     case 'reward':
       source.rewrite(call, `${limiter}.${METHODS[method.name.text]}(${key}, ${amount ?? '1'})`);

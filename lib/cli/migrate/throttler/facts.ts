@@ -133,13 +133,10 @@ export class ThrottlerFacts {
 
   private addThrottlers({ source, node }: Place, found: Map<string, KnownThrottler>): boolean {
     const { ts } = source;
+    const isAdded = (at: Place | undefined) => at !== undefined && this.addThrottlers(at, found);
     if (ts.isArrayLiteralExpression(node)) {
       return node.elements.every((element) => {
-        if (ts.isSpreadElement(element)) {
-          return this.resolve(source, element.expression).every(
-            (at) => at !== undefined && this.addThrottlers(at, found),
-          );
-        }
+        if (ts.isSpreadElement(element)) return this.resolve(source, element.expression).every(isAdded);
         return this.resolve(source, element).every((at) => at !== undefined && this.addThrottler(at, found));
       });
     }
@@ -147,7 +144,7 @@ export class ThrottlerFacts {
     const list = source.valueOf(source.property(node, 'throttlers'));
     // The form up to version 4.
     if (list === undefined) return this.addThrottler({ source, node }, found);
-    return this.resolve(source, list).every((at) => at !== undefined && this.addThrottlers(at, found));
+    return this.resolve(source, list).every(isAdded);
   }
 
   private addThrottler({ source, node }: Place, found: Map<string, KnownThrottler>): boolean {

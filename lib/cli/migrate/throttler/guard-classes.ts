@@ -1,3 +1,4 @@
+import { basename } from 'node:path';
 import type TS from 'typescript';
 import type { Source } from '../source.js';
 import type { ThrottlerFacts } from './facts.js';
@@ -23,13 +24,9 @@ export function convertGuards(facts: ThrottlerFacts): void {
 function dropClass(facts: ThrottlerFacts, { name, source, node }: Guard): void {
   source.removeLine(node);
   const hasMore = source.ast.statements.some((one) => one !== node && !source.ts.isImportDeclaration(one));
-  const file = source.shown
-    .split('/')
-    .at(-1)!
-    .replace(/\.[cm]?tsx?$/, '');
-  for (const other of facts.project.matching(
-    new RegExp(String.raw`\b${name}\b|${file.replaceAll('.', String.raw`\.`)}['".]`),
-  )) {
+  const file = basename(source.shown).replace(/\.[cm]?tsx?$/, '');
+  const mentions = new RegExp(String.raw`\b${name}\b|${file.replaceAll('.', String.raw`\.`)}['".]`);
+  for (const other of facts.project.matching(mentions)) {
     for (const statement of other.ast.statements) {
       if (!other.ts.isExportDeclaration(statement) || statement.moduleSpecifier === undefined) continue;
       const names = statement.exportClause;
@@ -108,12 +105,9 @@ function convertConstructor(source: Source, node: TS.ClassDeclaration): void {
     if (start !== undefined) source.edits.insert(start, 'constructor(private readonly reflector: Reflector) {}\n\n  ');
     return;
   }
-  const call = declared.body.statements.find(
-    (one): one is TS.ExpressionStatement =>
-      ts.isExpressionStatement(one) &&
-      ts.isCallExpression(one.expression) &&
-      one.expression.expression.kind === ts.SyntaxKind.SuperKeyword,
-  );
+  const isSuper = (node: TS.Expression): node is TS.CallExpression =>
+    ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.SuperKeyword;
+  const call = declared.body.statements.filter(ts.isExpressionStatement).find(({ expression }) => isSuper(expression));
   const given = new Set(
     (call?.expression as TS.CallExpression | undefined)?.arguments.map((one) => source.before(one)),
   );
