@@ -55,9 +55,8 @@ export function readDefinition(spec: string): ExactLimit {
   const definition = readSpec(spec, EXPLAINED);
   const { scope } = definition as { readonly scope?: string };
   if (scope !== undefined && scope !== 'world') {
-    throw new UsageError(
-      cliMessages.wrongLimitOption(spec, 'scope', scope, "'world', or to be left out: others count in their region"),
-    );
+    const expected = "'world', or to be left out: others count in their region";
+    throw new UsageError(cliMessages.wrongLimitOption(spec, 'scope', scope, expected));
   }
   return definition;
 }
@@ -67,6 +66,8 @@ function readSpec(spec: string, common: readonly string[]): ExactLimit {
   const algorithm = algorithms.get(algo);
   if (!SPEC.test(spec)) throw new UsageError(cliMessages.wrongLimit(spec, FORM));
   const rows = algorithm?.options ?? {};
+  // Before the first comma are the required options of the algorithm: units and a time.
+  const [units = 'rate', time = 'interval'] = requiredOf(rows);
   const own = Object.keys(rows).filter((option) => isOneValue(rows[option]!));
   const given = readOptions(spec, list, algorithm === undefined ? undefined : [...own, ...common]);
   if (name !== undefined && !limitName.isValid(name)) {
@@ -76,20 +77,12 @@ function readSpec(spec: string, common: readonly string[]): ExactLimit {
   if (!modes.isValid(mode)) throw new UsageError(cliMessages.wrongLimitOption(spec, 'mode', mode, modes.expected));
   return {
     algo,
-    ...mainOptions(requiredOf(rows), rate, interval),
+    [units]: numeric(rate),
+    [time]: time === 'period' ? interval : ofOne(interval),
     ...Object.fromEntries([...given].map(([option, text]) => [option, valueOf(option, text, rows[option])])),
     ...(name !== undefined && { name }),
     mode,
   } as unknown as ExactLimit;
-}
-
-/** Reads the part before the first comma: the required options of the algorithm, units and a time. */
-function mainOptions(
-  [units = 'rate', time = 'interval']: readonly string[],
-  rate: string,
-  interval: string,
-): Record<string, number | string> {
-  return { [units]: numeric(rate), [time]: time === 'period' ? interval : ofOne(interval) };
 }
 
 /** Returns true for an option after the comma. Only a policy file can contain objects. */

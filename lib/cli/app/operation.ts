@@ -69,13 +69,8 @@ export function causeOf({ values }: ReadArguments): { by?: string; reason?: stri
 export function timeOf({ values }: ReadArguments): string | undefined {
   const time = values.get('for');
   if (time !== undefined && !((milliseconds(time) ?? 0) > 0)) {
-    throw new UsageError(
-      cliMessages.wrongOption(
-        'for',
-        withoutSecrets(time),
-        `a duration such as '10m', '1h' ${DURATION_UNITS}, at most 1 year`,
-      ),
-    );
+    const expected = `a duration such as '10m', '1h' ${DURATION_UNITS}, at most 1 year`;
+    throw new UsageError(cliMessages.wrongOption('for', withoutSecrets(time), expected));
   }
   return time;
 }
