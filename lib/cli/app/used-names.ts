@@ -68,10 +68,7 @@ function codesOfLimit({ own, home }: Places, limit: CompiledLimit, most?: number
 }
 
 /** Returns true if a key has any state. */
-export function isTouched({
-  quota,
-  state,
-}: Pick<ExplainedLimit, 'quota'> & { readonly state?: ExplainedLimit['state'] | undefined }): boolean {
+export function isTouched({ quota, state }: Pick<ExplainedLimit, 'quota' | 'state'>): boolean {
   if (state === undefined) return false;
   const { remaining, resetAfterMs, blockedForMs = 0, offences = 0 } = state;
   return remaining < quota || resetAfterMs > 0 || blockedForMs > 0 || offences > 0;

@@ -50,7 +50,7 @@ function textOf(asked: AskedOnce, now: number): string {
   const { limit, identity, cost, peek } = asked;
   const sha = createHash('sha1').update(decisionScript()).digest('hex');
   const does = peek ? `Asks whether ${units(cost)} would fit` : `Takes ${units(cost)}`;
-  const lines = [
+  return printableLines([
     '# Loads the script into Redis, which replies with its hash.',
     'npx nestjs-sluice call --script | redis-cli -x SCRIPT LOAD',
     '',
@@ -58,8 +58,7 @@ function textOf(asked: AskedOnce, now: number): string {
     lineOf(sha, asked, now),
     '',
     ...replyOf(asked, now),
-  ];
-  return printableLines(lines);
+  ]);
 }
 
 function lineOf(sha: string, { limit, identity, cost, peek, prefix }: AskedOnce, now: number): string {

@@ -62,11 +62,9 @@ that its modules do at start-up, and closes it again.`,
   },
 };
 
-async function explained(
-  app: StartedApp,
-  question: ReturnType<typeof questionOf>,
-  note: (text: string) => void,
-): Promise<Explanation> {
+type Question = ReturnType<typeof questionOf>;
+
+async function explained(app: StartedApp, question: Question, note: (text: string) => void): Promise<Explanation> {
   const limit = 'limit' in question ? limitNamed(app, question.limit)?.limit : undefined;
   const places = placesOf(app);
   if (places === undefined) {

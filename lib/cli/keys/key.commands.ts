@@ -2,7 +2,7 @@ import { ConsoleLog } from '../../console/changes/change-log.js';
 import { readNoted } from '../../console/telemetry/noted-keys.js';
 import { hasPart, ShownNames } from '../../console/shown-names.js';
 import { cliMessages } from '../../engine/errors/messages/cli.js';
-import type { ExplainedLimit } from '../../nest/explain/explanation.js';
+import type { Explanation } from '../../nest/explain/explanation.js';
 import type { Limiter } from '../../app/limiter/limiter.js';
 import type { WithinOptions } from '../../engine/limits/consume-options.js';
 import { keysOfShown } from '../../app/rules/ancestors.js';
@@ -163,10 +163,7 @@ async function blockedWithPart(app: StartedApp, rule: Rule, part: string): Promi
   return keys.filter((_, index) => blocked[index]);
 }
 
-function stateOf(
-  { limits, unread }: { readonly limits: readonly ExplainedLimit[]; readonly unread?: string },
-  message: (reason: string) => string,
-) {
+function stateOf({ limits, unread }: Explanation, message: (reason: string) => string) {
   if (unread !== undefined) throw new InputError(message(unread));
   const { quota, mode, state } = limits[0]!;
   // There is no state if a list decides.

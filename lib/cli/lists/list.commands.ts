@@ -70,12 +70,11 @@ count by such as tenant:acme, or a prefix of identities such as 'trial:*'.`,
   },
   async run(read, { stdout }) {
     const [who = ''] = argumentsOf(read, 'who: an address, a network, an identity or a pattern');
-    const name = read.values.get('name');
     // Validated before connecting.
     readWho(who);
     causeOf(read);
-    const place = readPlace(read, { name, optional: true });
-    const report = await withApp(place, true, (app) => changeList(app, action, who, name, read));
+    const place = readPlace(read, { name: read.values.get('name'), optional: true });
+    const report = await withApp(place, true, (app) => changeList(app, action, who, read));
     const { entry, limit, before, after } = report;
     stdout.write(
       read.switches.has('json')
@@ -97,13 +96,8 @@ async function assertRead(places: Places, limit: string | undefined, isForced: b
   await (limit === undefined ? assertUsedPrefix(places) : assertUsedName(places, limit));
 }
 
-async function changeList(
-  app: StartedApp,
-  action: ListAction,
-  who: string,
-  limit: string | undefined,
-  read: ReadArguments,
-) {
+async function changeList(app: StartedApp, action: ListAction, who: string, read: ReadArguments) {
+  const limit = read.values.get('name');
   const own = changesRedisOf(app);
   const key = readWho(who);
   const entry = entryOf(key);
@@ -140,13 +134,12 @@ function json(record: OverrideRecord | undefined): object | null {
 
 function textOf({ entry, limit, before, after }: Awaited<ReturnType<typeof changeList>>): string {
   const who = entry.ip ?? entry.identity ?? entry.pattern;
-  const lines = [
+  return printableLines([
     `${who}, ${limit === undefined ? 'all limits' : `limit '${limit}'`}`,
     '',
     `before  ${stateText(before)}`,
     `after   ${stateText(after)}`,
-  ];
-  return printableLines(lines);
+  ]);
 }
 
 function stateText(record: OverrideRecord | undefined): string {

@@ -102,7 +102,7 @@ async function list(read: ReadArguments): Promise<string> {
   const found = await withApp(place, false, async (app) => {
     const places = placesOf(app);
     if (places !== undefined) assertKeepsChanges(places);
-    return storedOverrides(changesRedisOf(app), ['rate', 'mode', 'list']);
+    return storedOverrides(changesRedisOf(app));
   });
   if (read.switches.has('json')) return `${printableJson({ changes: found.map(overrideReport) })}\n`;
   if (found.length === 0) return 'no rate, mode or list is changed\n';

@@ -285,7 +285,7 @@ function parsed(text: string): number | undefined {
   if (match === null) return undefined;
   const [, year, month, day, hour, minute, second, fraction = '', sign, hours, minutes = '00'] = match;
   const micros = Number(fraction.padEnd(6, '0').slice(0, 6));
-  return timeOf(Number(year), Number(month), Number(day), [hour, minute, second], [sign, hours, minutes], micros);
+  return timeOf([year, month, day], [hour, minute, second], [sign, hours, minutes], micros);
 }
 
 /** Reads `10/Oct/2026:13:55:36 -0700`. */
@@ -293,28 +293,22 @@ export function timeOfCommonLog(text: string): number | undefined {
   const match = COMMON_LOG.exec(text);
   if (match === null) return undefined;
   const [, day, month, year, hour, minute, second, sign, hours, minutes] = match;
-  return timeOf(Number(year), MONTHS.indexOf(month!) + 1, Number(day), [hour, minute, second], [sign, hours, minutes]);
+  return timeOf([year, MONTHS.indexOf(month!) + 1, day], [hour, minute, second], [sign, hours, minutes]);
 }
 
-type Part = string | undefined;
+type Part = string | number | undefined;
 
-function timeOf(
-  year: number,
-  month: number,
-  day: number,
-  time: Part[],
-  offset: Part[],
-  micros = 0,
-): number | undefined {
+function timeOf(date: Part[], time: Part[], offset: Part[], micros = 0): number | undefined {
+  const [year, month, day] = date.map(Number) as [number, number, number];
   const [hour, minute, second] = time.map(Number) as [number, number, number];
-  const date = new Date(Date.UTC(year, month - 1, day));
-  if (date.getUTCMonth() !== month - 1 || date.getUTCDate() !== day) return undefined;
+  const start = new Date(Date.UTC(year, month - 1, day));
+  if (start.getUTCMonth() !== month - 1 || start.getUTCDate() !== day) return undefined;
   // A leap second counts as the first second of the next minute.
   if (hour > 23 || minute > 59 || second > 60) return undefined;
   const [sign, hours, minutes] = offset;
   const east = sign === undefined ? 0 : Number(hours) * 60 + Number(minutes);
   if (east >= 24 * 60) return undefined;
-  const seconds = date.getTime() / 1000 + hour * 3600 + minute * 60 + second - (sign === '-' ? -east : east) * 60;
+  const seconds = start.getTime() / 1000 + hour * 3600 + minute * 60 + second - (sign === '-' ? -east : east) * 60;
   return inRange(seconds * 1e6 + micros);
 }
 

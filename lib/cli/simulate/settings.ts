@@ -68,6 +68,8 @@ export const SIMULATE_OPTIONS: CommandOptions = {
   svg: { value: '<file>', help: 'Also writes a chart of allowed and rejected requests' },
 };
 
+type Values = ReadArguments['values'];
+
 const OF_LOGS = ['key', 'cost', 'time', 'format', 'reorder', 'path', 'status'];
 const OF_GENERATED = ['for', 'seed', 'keys'];
 
@@ -134,7 +136,7 @@ function inputOf(read: ReadArguments, keys: readonly string[], bytes: boolean) {
 
 const GENERATE = "'poisson:' or 'constant:' and requests/interval, such as poisson:80/s";
 
-function generatedOf(spec: string, values: ReadonlyMap<string, string>): Generated {
+function generatedOf(spec: string, values: Values): Generated {
   const [, arrivals, requests, interval = ''] = /^(poisson|constant):(\d{1,15}(?:\.\d{1,9})?)\/(.+)$/.exec(spec) ?? [];
   const length = milliseconds(ofOne(interval)) ?? 0;
   const rate = Number(requests) / (length * 1000);
@@ -154,7 +156,7 @@ function generatedOf(spec: string, values: ReadonlyMap<string, string>): Generat
   };
 }
 
-function durationOf(values: ReadonlyMap<string, string>, option: string, usual: string, least: number): number {
+function durationOf(values: Values, option: string, usual: string, least: number): number {
   const text = values.get(option) ?? usual;
   const micros = Math.round((milliseconds(text) ?? NaN) * 1000);
   if (!(micros >= least)) {
@@ -164,13 +166,7 @@ function durationOf(values: ReadonlyMap<string, string>, option: string, usual: 
   return micros;
 }
 
-function wholeNumber(
-  values: ReadonlyMap<string, string>,
-  option: string,
-  usual: number,
-  min: number,
-  max: number,
-): number {
+function wholeNumber(values: Values, option: string, usual: number, min: number, max: number): number {
   const text = values.get(option) ?? String(usual);
   const value = /^\d{1,15}$/.test(text) ? Number(text) : NaN;
   if (value >= min && value <= max) return value;

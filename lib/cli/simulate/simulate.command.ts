@@ -9,7 +9,7 @@ import { reasonOf } from '../../engine/errors/reasons.js';
 import { chartOf, lookOf, tableOf } from './text-report.js';
 import { generate } from './generator.js';
 import { LogInput } from './log-input.js';
-import { type InputReport, reportOf } from './report.js';
+import { reportOf } from './report.js';
 import { readSettings, SIMULATE_OPTIONS, type SimulateSettings } from './settings.js';
 import { Simulation } from './simulation.js';
 
@@ -90,11 +90,7 @@ tenants share units, simulate the total: omit 'share'.`,
   },
 };
 
-async function runInput(
-  { input, keys }: SimulateSettings,
-  simulation: Simulation,
-  terminal: Terminal,
-): Promise<InputReport> {
+async function runInput({ input, keys }: SimulateSettings, simulation: Simulation, terminal: Terminal) {
   if (input.kind === 'generated') {
     for (const request of generate(input.generated, keys)) simulation.decide(request);
     const { allowed, refused } = simulation;
