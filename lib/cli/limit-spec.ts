@@ -68,7 +68,10 @@ function readSpec(spec: string, common: readonly string[]): ExactLimit {
   const rows = algorithm?.options ?? {};
   // Before the first comma are the required options of the algorithm: units and a time.
   const [units = 'rate', time = 'interval'] = requiredOf(rows);
-  const own = Object.keys(rows).filter((option) => isOneValue(rows[option]!));
+  // Only a policy file can contain objects.
+  const own = Object.entries(rows)
+    .filter(([, { kind, required }]) => required !== true && kind.options === undefined)
+    .map(([option]) => option);
   const given = readOptions(spec, list, algorithm === undefined ? undefined : [...own, ...common]);
   if (name !== undefined && !limitName.isValid(name)) {
     throw new UsageError(cliMessages.wrongLimitOption(spec, 'name', name, limitName.expected));
@@ -77,17 +80,13 @@ function readSpec(spec: string, common: readonly string[]): ExactLimit {
   if (!modes.isValid(mode)) throw new UsageError(cliMessages.wrongLimitOption(spec, 'mode', mode, modes.expected));
   return {
     algo,
-    [units]: numeric(rate),
+    // Another text is for the message that rejects it.
+    [units]: /^\d{1,16}$/.test(rate) ? Number(rate) : rate,
     [time]: time === 'period' ? interval : ofOne(interval),
     ...Object.fromEntries([...given].map(([option, text]) => [option, valueOf(option, text, rows[option])])),
     ...(name !== undefined && { name }),
     mode,
   } as unknown as ExactLimit;
-}
-
-/** Returns true for an option after the comma. Only a policy file can contain objects. */
-function isOneValue({ kind, required }: OptionRow): boolean {
-  return required !== true && kind.options === undefined;
 }
 
 /** Two limits with the same name would share a counter. */
@@ -115,24 +114,15 @@ function readOptions(spec: string, list: string, known: readonly string[] | unde
   return given;
 }
 
-function isFlag({ kind }: OptionRow): boolean {
-  return dataOf(kind)?.isValid(true) === true;
-}
-
 /** Converts a text to a value: steps, a number or `true`, unless the option takes that text. */
 function valueOf(option: string, text: string, row: OptionRow | undefined): OptionValue {
   if (isCommon(option)) {
     if (option === 'blockFor' && text.includes(STEP)) return text.split(STEP);
-    return text === 'true' && isFlag(limitOptions[option]) ? true : text;
+    return text === 'true' && dataOf(limitOptions[option].kind)?.isValid(true) === true ? true : text;
   }
   if (row !== undefined && dataOf(row.kind)?.isValid(text) === true) return text;
   if (text === 'true') return true;
   return NUMBER.test(text) ? Number(text) : text;
-}
-
-/** A number; otherwise the text, for the message that rejects it. */
-function numeric(text: string): number | string {
-  return /^\d{1,16}$/.test(text) ? Number(text) : text;
 }
 
 /** Converts a duration such as `s` to `1s`. */

@@ -1,5 +1,4 @@
 import { existsSync } from 'node:fs';
-import { dirname, join } from 'node:path';
 import type TS from 'typescript';
 import { initMessages } from '../../engine/errors/messages/cli.js';
 import { InputError } from '../command.js';
@@ -77,7 +76,7 @@ export function controllerFile(source: Source): string | undefined {
   const [first] = controllers.elements;
   const from = first === undefined ? undefined : source.imported.get(source.before(first));
   if (from === undefined || !from.module.startsWith('.')) return undefined;
-  const path = `${join(dirname(source.path), from.module.replace(/\.js$/, ''))}.ts`;
+  const path = source.pathOf(from.module);
   return existsSync(path) ? path : undefined;
 }
 

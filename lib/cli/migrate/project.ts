@@ -88,9 +88,7 @@ export class Project {
     const places = this.matching(pattern)
       .map((other) => ({ source: other, node: other.declared(from.name) }))
       .filter(({ node }) => node !== undefined);
-    return places.length === 1
-      ? places[0]
-      : places.find(({ source: { path } }) => pathOf(source, from.module) === path);
+    return places.length === 1 ? places[0] : places.find(({ source: { path } }) => source.pathOf(from.module) === path);
   }
 
   /** The default export of a module. For an alias, only the last part is considered. */
@@ -123,10 +121,6 @@ export class Project {
     }
     return source;
   }
-}
-
-function pathOf({ path }: Source, module: string): string {
-  return `${join(dirname(path), module.replace(/\.js$/, ''))}.ts`;
 }
 
 function collect(path: string, given: string, found: Set<string>): void {

@@ -1,3 +1,4 @@
+import { dirname, join } from 'node:path';
 import type TS from 'typescript';
 import type { Compiler } from './project-tools.js';
 import type { Note } from './report.js';
@@ -76,6 +77,11 @@ export class Source {
     return name.replace(/^type /, '');
   }
 
+  /** The path of a module of the project that this file imports. */
+  pathOf(module: string): string {
+    return `${join(dirname(this.path), module.replace(/\.js$/, ''))}.ts`;
+  }
+
   lineOf(node: TS.Node): number {
     return this.ast.getLineAndCharacterOfPosition(node.getStart(this.ast)).line + 1;
   }
@@ -94,6 +100,11 @@ export class Source {
   /** The text of a node with its edits applied. */
   now(node: TS.Node): string {
     return this.edits.render(node.getStart(this.ast), node.end);
+  }
+
+  /** Returns true if no edit has replaced a node or a part of it. */
+  keeps(node: TS.Node): boolean {
+    return this.edits.keeps(node.getStart(this.ast), node.end);
   }
 
   rewrite(node: TS.Node, text: string): void {
@@ -203,6 +214,15 @@ export class Source {
     if (property === undefined) return undefined;
     if (this.ts.isPropertyAssignment(property)) return property.initializer;
     return this.ts.isShorthandPropertyAssignment(property) ? property.name : undefined;
+  }
+
+  /** The function that a property is, or that is its value. */
+  functionOf(property: TS.ObjectLiteralElementLike) {
+    const { ts } = this;
+    if (ts.isMethodDeclaration(property)) return property;
+    const value = this.valueOf(property);
+    const fn = value && this.bare(value);
+    return fn !== undefined && (ts.isArrowFunction(fn) || ts.isFunctionExpression(fn)) ? fn : undefined;
   }
 
   /** The text of a property name; `undefined` for a computed name, or if there is none. */

@@ -133,8 +133,8 @@ function sarifOf(routes: readonly LocatedRoute[], version: string): object {
 function resultOf(route: LocatedRoute): object {
   const { controller, handler, file, line } = route;
   const region = line === undefined ? {} : { region: { startLine: line } };
-  const physical =
-    file === undefined ? {} : { physicalLocation: { artifactLocation: { uri: uriOf(file) }, ...region } };
+  const uri = file?.split(/[\\/]/).map(encodeURIComponent).join('/');
+  const physical = file === undefined ? {} : { physicalLocation: { artifactLocation: { uri }, ...region } };
   return {
     ruleId: RULE,
     level: 'warning',
@@ -144,8 +144,4 @@ function resultOf(route: LocatedRoute): object {
     ],
     partialFingerprints: { 'route/v1': `${controller}.${handler} ${route.route}` },
   };
-}
-
-function uriOf(file: string): string {
-  return file.split('\\').join('/').split('/').map(encodeURIComponent).join('/');
 }

@@ -268,13 +268,12 @@ export function convertResults(source: Source, results: string | undefined): voi
   source.visit(source.ast, (node) => {
     if (ts.isPropertyAccessExpression(node)) {
       const text = fieldOf(node.name.text, source.now(node.expression), isRefusal(source, node));
-      if (text !== undefined && source.edits.keeps(node.name.getStart(source.ast), node.end))
-        source.rewrite(node, text);
+      if (text !== undefined && source.keeps(node.name)) source.rewrite(node, text);
     }
     if (ts.isBindingElement(node) && ts.isObjectBindingPattern(node.parent)) convertBinding(source, node);
     if (results === undefined || !ts.isIdentifier(node) || node.text !== results || ts.isImportSpecifier(node.parent))
       return;
-    if (!source.edits.keeps(node.getStart(source.ast), node.end)) return;
+    if (!source.keeps(node)) return;
     const { parent } = node;
     if (ts.isBinaryExpression(parent) && parent.operatorToken.kind === ts.SyntaxKind.InstanceOfKeyword) {
       source.own('type Decision');

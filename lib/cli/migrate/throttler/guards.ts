@@ -183,19 +183,16 @@ function isPlainValue(source: Source, node: TS.Expression): boolean {
 function isExemption(source: Source, method: TS.MethodDeclaration): boolean {
   const returned = source.returned(method);
   const supers = superCalls(source, method, 'canActivate');
+  const isPassing = (value: TS.Expression) => /^(?:true|Promise\.resolve\(true\))$/.test(source.before(value));
   return (
     supers.every((call) => returned.some((value) => inAwait(source, value) === call)) &&
-    returned.every((value) => isPassing(source, value) || supers.includes(inAwait(source, value) as TS.CallExpression))
+    returned.every((value) => isPassing(value) || supers.includes(inAwait(source, value) as TS.CallExpression))
   );
 }
 
 function inAwait(source: Source, value: TS.Expression): TS.Expression {
   const bare = source.bare(value);
   return source.ts.isAwaitExpression(bare) ? source.bare(bare.expression) : bare;
-}
-
-function isPassing(source: Source, value: TS.Expression): boolean {
-  return /^(?:true|Promise\.resolve\(true\))$/.test(source.before(value));
 }
 
 export function superCalls(source: Source, under: TS.Node, name: string): TS.CallExpression[] {

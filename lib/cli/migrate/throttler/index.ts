@@ -112,7 +112,8 @@ function nameRest(facts: ThrottlerFacts, source: Source): void {
   for (const [local, { module, name }] of source.imported) {
     if (!THROTTLER.test(module) && !STORAGES.test(module)) continue;
     for (const node of source.usesOf(local)) {
-      if (kept.some((guard) => isIn(node, guard.node)) || !isStill(source, node)) continue;
+      if (kept.some((guard) => isIn(node, guard.node)) || !source.keeps(node) || node.text.endsWith('Throttle'))
+        continue;
       const instead = INSTEAD[name];
       source.leave(node, `${name} stays${instead === undefined ? '' : `: use ${instead}`}`);
     }
@@ -129,9 +130,4 @@ function nameWhole(source: Source): void {
     const isNamed = bindings !== undefined && ts.isNamedImports(bindings);
     if (!isNamed) source.leave(node, `only 'import { … } from' ${node.text} is converted`);
   });
-}
-
-/** Returns true if no edit has replaced a node. */
-function isStill(source: Source, node: TS.Node): boolean {
-  return source.edits.keeps(node.getStart(source.ast), node.end) && !source.before(node).endsWith('Throttle');
 }

@@ -110,9 +110,8 @@ export function convertLimit(
 
 /** Returns true if the keys that a function returns are the same for all routes. Reports functions for which that is unknown. */
 export function sharesKeys(source: Source, property: TS.ObjectLiteralElementLike): boolean {
-  const value = source.valueOf(property);
-  const fn = source.ts.isMethodDeclaration(property) ? property : value && source.bare(value);
-  const shared = fn !== undefined && source.ts.isFunctionLike(fn) ? sharing(source, fn) : undefined;
+  const fn = source.functionOf(property);
+  const shared = fn && sharing(source, fn);
   if (shared === undefined) {
     const why =
       "'generateKey' makes keys of its own: taken out; use 'key' for who is counted, 'perRoute' for what shares a counter";

@@ -58,12 +58,9 @@ export function convertFunctions(
 /** The function of the option `key` for a function of the request and the context. */
 function keyOfTracker(source: Source, facts: ThrottlerFacts, property: TS.ObjectLiteralElementLike): string {
   const { ts } = source;
-  const method = ts.isMethodDeclaration(property) ? property : undefined;
-  const value = source.valueOf(property);
-  const fn = method ?? (value === undefined ? undefined : source.bare(value));
-  const isFunction =
-    fn !== undefined && (ts.isArrowFunction(fn) || ts.isFunctionExpression(fn) || ts.isMethodDeclaration(fn));
-  if (!isFunction) {
+  const fn = source.functionOf(property);
+  if (fn === undefined) {
+    const value = source.valueOf(property);
     const name = value === undefined ? 'undefined' : source.now(value);
     return `(context: ${contextType(source)}) => ${name}(${requestOf(source, facts, 'context')}, context)`;
   }
@@ -129,12 +126,11 @@ const OF_DETAIL: Readonly<Record<string, string>> = {
 /** `message` of the option `errorMessage`; `undefined` if its function needs a value that no decision has. */
 export function messageOf(source: Source, property: TS.ObjectLiteralElementLike): string | undefined {
   const { ts } = source;
+  const fn = source.functionOf(property);
   const value = source.valueOf(property);
-  const fn = ts.isMethodDeclaration(property) ? property : value && source.bare(value);
-  if (fn === undefined) return undefined;
-  if (!ts.isArrowFunction(fn) && !ts.isFunctionExpression(fn) && !ts.isMethodDeclaration(fn)) return source.now(value!);
+  if (fn === undefined) return value && source.now(value);
   const [context, detail] = fn.parameters;
-  const body = fn.body;
+  const { body } = fn;
   if (body === undefined) return undefined;
   if (detail !== undefined && ts.isIdentifier(detail.name)) {
     for (const use of source.usesOf(detail.name.text, body)) {
