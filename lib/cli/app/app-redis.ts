@@ -83,7 +83,9 @@ export async function readRole(
     const known = await regionsAt(own);
     const names = await regionsOf(own);
     const isHome = known !== undefined && (names.length === 0 || names.some((name) => known.includes(name)));
-    if (home !== undefined) await assertHomeOf(names, home, own.prefix);
+    if (home !== undefined && !(await isHomeOf(names, home.place))) {
+      throw new InputError(cliMessages.notHome(home.address, names[0], own.prefix));
+    }
     return { isHome, isRegion: names.length > 0 || (await isPublished(own)) };
   } catch (error) {
     if (error instanceof RateLimitStoreError) return { isHome: false, isRegion: false, unread: error.message };
@@ -91,18 +93,11 @@ export async function readRole(
   }
 }
 
-async function assertHomeOf(
-  names: readonly string[],
-  { place, address }: { place: AppRedis; address: string },
-  prefix: string,
-): Promise<void> {
+async function isHomeOf(names: readonly string[], place: AppRedis): Promise<boolean> {
   const called = await regionsAt(place);
+  if (names.length > 0) return called !== undefined && names.some((name) => called.includes(name));
   // Before its limits across regions are used, the only trace of an app is its instances, which listen for changes.
-  const isHome =
-    names.length > 0
-      ? names.some((name) => called?.includes(name))
-      : called !== undefined || (await listeners(place.redis, overridesKey(prefix))) > 0;
-  if (!isHome) throw new InputError(cliMessages.notHome(address, names[0], prefix));
+  return called !== undefined || (await listeners(place.redis, overridesKey(place.prefix))) > 0;
 }
 
 /** The names of the regions that use a Redis server as their home; `undefined` if none does. */

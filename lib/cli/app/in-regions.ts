@@ -63,11 +63,7 @@ export interface BesideRegions {
   /** True if unknown changes are read as none instead of failing. The caller then reports that they are unknown. */
   readonly isSilent: boolean;
   /** Determines the role of the server of `--redis` once it is connected. */
-  readonly roleOf: (
-    settings: RateLimitSettings,
-    redis: Connection,
-    home: Connection | undefined,
-  ) => Promise<RegionRole>;
+  roleOf(settings: RateLimitSettings, redis: Connection, home: Connection | undefined): Promise<RegionRole>;
 }
 
 /**
@@ -98,9 +94,10 @@ export async function createBesideRegions<App>(
 
 function moduleOf(
   options: RateLimitModuleOptions,
-  { home, isSilent, roleOf }: BesideRegions,
+  beside: BesideRegions,
   connected: (connection: Connection) => Promise<void>,
 ): DynamicModule {
+  const { home, isSilent } = beside;
   const module = RateLimitModule.forRoot(options);
   return {
     ...module,
@@ -124,7 +121,7 @@ function moduleOf(
         provide: REGION_ROLE,
         useFactory: async (settings: RateLimitSettings, redis: Connection, toHome?: Connection) => {
           await Promise.all([connected(redis), ...(toHome === undefined ? [] : [connected(toHome)])]);
-          return roleOf(settings, redis, toHome);
+          return beside.roleOf(settings, redis, toHome);
         },
         inject: [RATE_LIMIT_SETTINGS, RATE_LIMIT_REDIS, RATE_LIMIT_HOME],
       },
