@@ -39,15 +39,12 @@ export function migrateThrottler(project: Project): readonly Source[] {
 
 function convertNames(facts: ThrottlerFacts, source: Source): void {
   const { ts } = source;
+  const guards = [...facts.guards.values()].filter((guard) => guard.source === source);
+  const isInConstructor = (node: TS.Node) => ts.findAncestor(node, ts.isConstructorDeclaration) !== undefined;
+  const isGuarded = (node: TS.Node) =>
+    guards.some((guard) => isIn(node, guard.node) && (guard.outcome === 'left' || isInConstructor(node)));
   for (const [local, { module, name }] of source.imported) {
     if (!THROTTLER.test(module)) continue;
-    const isGuarded = (node: TS.Node): boolean =>
-      [...facts.guards.values()].some(
-        (guard) =>
-          guard.source === source &&
-          isIn(node, guard.node) &&
-          (guard.outcome === 'left' || ts.findAncestor(node, ts.isConstructorDeclaration) !== undefined),
-      );
     for (const node of source.usesOf(local)) {
       if (isGuarded(node)) continue;
       if (name === 'ThrottlerModule') convertModule(source, node);
