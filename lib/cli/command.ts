@@ -1,8 +1,9 @@
+import { writeFile } from 'node:fs/promises';
 import type { Readable, Writable } from 'node:stream';
 import { parseArgs } from 'node:util';
 import { cliMessages } from '../engine/errors/messages/cli.js';
+import { reasonOf, withoutSecrets } from '../engine/errors/reasons.js';
 
-/** The streams of a command. */
 export interface Terminal {
   readonly stdin: Readable;
   readonly stdout: Writable;
@@ -21,27 +22,22 @@ export class InputError extends Error {
 
 /** An option of a command. Without a `value` it is a switch. */
 export interface CommandOption {
-  /** Its line in `--help`. */
   readonly help: string;
   /** The name of its value, such as `<url>`. */
   readonly value?: string;
-  /** True if the option may be repeated. */
   readonly repeats?: true;
   /** The commands that have the option, if this one rejects it. */
   readonly onlyFor?: string;
 }
 
-/** The options of a command by their names. */
 export type CommandOptions = Readonly<Record<string, CommandOption>>;
 
 /** A command of the program. Its `--help` and the parser read the same table. */
 export interface Command {
   /** The part of the usage after the name of the command, for each form. */
   readonly usage: readonly string[];
-  /** The description of the command. */
   readonly about: string;
   readonly options: CommandOptions;
-  /** Further notes for users. */
   readonly notes?: string;
   /** The meaning of exit codes 0 and 1. */
   readonly exits: { readonly 0?: string; readonly 1?: string };
@@ -49,7 +45,6 @@ export interface Command {
   run(read: ReadArguments, terminal: Terminal): Promise<number>;
 }
 
-/** The options and positional arguments of a command line. */
 export interface ReadArguments {
   readonly switches: ReadonlySet<string>;
   readonly values: ReadonlyMap<string, string>;
@@ -78,6 +73,17 @@ export function readArguments(args: readonly string[], options: CommandOptions):
     if (onlyFor !== undefined) refuseOptions(read, [name], onlyFor);
   }
   return read;
+}
+
+/** Returns exactly these arguments. An argument may be a URL with a password that was meant for `--redis`. */
+export function argumentsOf({ positionals }: ReadArguments, ...expected: readonly string[]): string[] {
+  const missing = expected[positionals.length];
+  if (missing !== undefined) throw new UsageError(cliMessages.missingArgument(missing));
+  const extra = positionals[expected.length];
+  if (extra !== undefined) throw new UsageError(cliMessages.extraArgument(withoutSecrets(extra), expected));
+  const empty = expected.find((_, index) => positionals[index] === '');
+  if (empty !== undefined) throw new UsageError(cliMessages.missingArgument(empty));
+  return [...positionals];
 }
 
 /** Throws if options are used that a command accepts only in another form. */
@@ -112,19 +118,31 @@ function isParseError(error: unknown): error is Error {
   return error instanceof TypeError && String((error as NodeJS.ErrnoException).code).startsWith('ERR_PARSE_ARGS');
 }
 
+/** Writes a file that an option names. Throws `InputError`. */
+export async function writeOutput(path: string, text: string): Promise<void> {
+  try {
+    await writeFile(path, text);
+  } catch (error) {
+    throw new InputError(cliMessages.unwritableFile(path, reasonOf(error)));
+  }
+}
+
 /** Maximum length of a line of `--help`. */
 const WIDTH = 88;
 const HELP: CommandOption = { help: 'Shows this text' };
 
-/** The text of a command's `--help`. */
 export function helpOf(name: string, { usage, about, options, notes, exits }: Command): string {
   const shown = Object.entries({ ...options, help: HELP }).filter(([, { onlyFor }]) => onlyFor === undefined);
+  const rows = shown.map(([option, { value, help, repeats }]) => {
+    const label = value === undefined ? `--${option}` : `--${option} ${value}`;
+    return [label, repeats ? `${help} (repeatable)` : help] as const;
+  });
   const calls = usage.map((each, i) => `${i === 0 ? 'Usage:' : '      '} nestjs-sluice ${name} ${each}`);
   const codes = Object.entries({ 0: 'success', ...exits, 2: 'the command line is wrong' });
   return [
     calls.join('\n'),
     about,
-    `Options:\n${helpRows(shown.map(([option, each]) => [labelOf(option, each), textOf(each)]))}`,
+    `Options:\n${helpRows(rows)}`,
     ...(notes === undefined ? [] : [notes]),
     `Exit codes:\n${helpRows(codes)}`,
     '',
@@ -140,14 +158,6 @@ export function helpRows(rows: readonly (readonly [name: string, text: string])[
     wrapped(text, WIDTH - column).map((line, i) => (i === 0 ? `  ${name}`.padEnd(column) : ' '.repeat(column)) + line),
   );
   return lines.join('\n');
-}
-
-function labelOf(name: string, { value }: CommandOption): string {
-  return `--${name}${value === undefined ? '' : ` ${value}`}`;
-}
-
-function textOf({ help, repeats }: CommandOption): string {
-  return repeats ? `${help} (repeatable)` : help;
 }
 
 function wrapped(text: string, width: number): string[] {

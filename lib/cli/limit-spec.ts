@@ -38,16 +38,16 @@ export function readLimit(spec: string): LimitSpec {
   const [, algo = ''] = SPEC.exec(spec) ?? [];
   if (algorithms.get(algo)?.leases !== undefined) throw new UsageError(cliMessages.notSimulated(spec, algo));
   const definition = readSpec(spec, SIMULATED);
-  const { name, mode, key, blockFor, strike, forgetAfter } = definition;
-  const location = `--limit ${show(spec)}`;
+  return { limit: compiled(definition, `--limit ${show(spec)}`), key: definition.key as string | undefined };
+}
+
+/** Checks a definition, and makes a limit of it. Throws `RateLimitConfigError`. */
+export function compiled(definition: ExactLimit, location: string, namespace = ''): CompiledLimit {
   checkLimit(definition, location);
-  const settings = {
-    location,
-    name,
-    shadow: mode === 'shadow',
-    ...blockTerms({ blockFor, strike, forgetAfter }, location),
-  };
-  return { limit: new CompiledLimit(algorithmOptions(definition), settings), key: key as string | undefined };
+  const { name, mode } = definition;
+  const terms = blockTerms(definition, location);
+  const settings = { location, name, namespace, shadow: mode === 'shadow', ...terms };
+  return new CompiledLimit(algorithmOptions(definition), settings);
 }
 
 /** Reads a limit as an app defines it, without its key. */
@@ -55,9 +55,8 @@ export function readDefinition(spec: string): ExactLimit {
   const definition = readSpec(spec, EXPLAINED);
   const { scope } = definition as { readonly scope?: string };
   if (scope !== undefined && scope !== 'world') {
-    throw new UsageError(
-      cliMessages.wrongLimitOption(spec, 'scope', scope, "'world', or to be left out: others count in their region"),
-    );
+    const expected = "'world', or to be left out: others count in their region";
+    throw new UsageError(cliMessages.wrongLimitOption(spec, 'scope', scope, expected));
   }
   return definition;
 }
@@ -67,7 +66,12 @@ function readSpec(spec: string, common: readonly string[]): ExactLimit {
   const algorithm = algorithms.get(algo);
   if (!SPEC.test(spec)) throw new UsageError(cliMessages.wrongLimit(spec, FORM));
   const rows = algorithm?.options ?? {};
-  const own = Object.keys(rows).filter((option) => rows[option]!.required !== true && isOneValue(rows[option]!));
+  // Before the first comma are the required options of the algorithm: units and a time.
+  const [units = 'rate', time = 'interval'] = requiredOf(rows);
+  // Only a policy file can contain objects.
+  const own = Object.entries(rows)
+    .filter(([, { kind, required }]) => required !== true && kind.options === undefined)
+    .map(([option]) => option);
   const given = readOptions(spec, list, algorithm === undefined ? undefined : [...own, ...common]);
   if (name !== undefined && !limitName.isValid(name)) {
     throw new UsageError(cliMessages.wrongLimitOption(spec, 'name', name, limitName.expected));
@@ -76,35 +80,16 @@ function readSpec(spec: string, common: readonly string[]): ExactLimit {
   if (!modes.isValid(mode)) throw new UsageError(cliMessages.wrongLimitOption(spec, 'mode', mode, modes.expected));
   return {
     algo,
-    ...mainOptions(requiredOf(rows), rate, interval),
+    // Another text is for the message that rejects it.
+    [units]: /^\d{1,16}$/.test(rate) ? Number(rate) : rate,
+    [time]: time === 'period' ? interval : ofOne(interval),
     ...Object.fromEntries([...given].map(([option, text]) => [option, valueOf(option, text, rows[option])])),
     ...(name !== undefined && { name }),
     mode,
   } as unknown as ExactLimit;
 }
 
-/** Reads the part before the first comma: the required options of the algorithm, units and a time. */
-function mainOptions(
-  [units = 'rate', time = 'interval']: readonly string[],
-  rate: string,
-  interval: string,
-): Record<string, number | string> {
-  return { [units]: numeric(rate), [time]: time === 'period' ? interval : ofOne(interval) };
-}
-
-/** Returns true for an option whose values aren't objects. Only a policy file can contain objects. */
-function isOneValue({ kind }: OptionRow): boolean {
-  return kind.options === undefined;
-}
-
-/** Reads all limits of a command line. Two limits with the same name would share a counter. */
-export function readLimits(specs: readonly string[]): LimitSpec[] {
-  const limits = specs.map(readLimit);
-  assertNames(limits);
-  return limits;
-}
-
-/** Throws if limits have the same name. */
+/** Two limits with the same name would share a counter. */
 export function assertNames(limits: readonly LimitSpec[]): void {
   const names = new Set<string>();
   for (const { limit } of limits) {
@@ -129,24 +114,15 @@ function readOptions(spec: string, list: string, known: readonly string[] | unde
   return given;
 }
 
-function isFlag({ kind }: OptionRow): boolean {
-  return dataOf(kind)?.isValid(true) === true;
-}
-
 /** Converts a text to a value: steps, a number or `true`, unless the option takes that text. */
 function valueOf(option: string, text: string, row: OptionRow | undefined): OptionValue {
   if (isCommon(option)) {
     if (option === 'blockFor' && text.includes(STEP)) return text.split(STEP);
-    return text === 'true' && isFlag(limitOptions[option]) ? true : text;
+    return text === 'true' && dataOf(limitOptions[option].kind)?.isValid(true) === true ? true : text;
   }
   if (row !== undefined && dataOf(row.kind)?.isValid(text) === true) return text;
   if (text === 'true') return true;
   return NUMBER.test(text) ? Number(text) : text;
-}
-
-/** A number; otherwise the text, for the message that rejects it. */
-function numeric(text: string): number | string {
-  return /^\d{1,16}$/.test(text) ? Number(text) : text;
 }
 
 /** Converts a duration such as `s` to `1s`. */

@@ -5,7 +5,6 @@ import { type Command, helpOf, helpRows, InputError, readArguments, type Termina
 import { withoutSecrets, withoutSecretsIn } from '../engine/errors/reasons.js';
 import { printableLines } from '../engine/util/printable.js';
 
-/** A command that is loaded only when it is used. */
 interface Listed {
   readonly summary: string;
   readonly load: () => Promise<Command>;

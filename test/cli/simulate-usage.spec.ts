@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import { readLimit, readLimits } from '../../lib/cli/limit-spec.js';
+import { readLimit } from '../../lib/cli/limit-spec.js';
 import { timeOfCommonLog, timeOfNumber, timeOfText } from '../../lib/cli/simulate/formats.js';
 import { LogFolder } from './run-program.js';
 
@@ -40,7 +40,7 @@ describe('a limit of the command line', () => {
     expect(() => readLimit('gcra:1/s,blockFor=1h,strike=yes')).toThrow(
       "strike: expected true or false, received 'yes'",
     );
-    expect(readLimits(['gcra:1/s,key={a}:{b}', 'gcra:2/s']).map(({ key }) => key)).toEqual(['{a}:{b}', undefined]);
+    expect(['gcra:1/s,key={a}:{b}', 'gcra:2/s'].map((spec) => readLimit(spec).key)).toEqual(['{a}:{b}', undefined]);
   });
 
   it.each([

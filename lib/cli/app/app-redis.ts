@@ -1,7 +1,7 @@
 import { cliMessages } from '../../engine/errors/messages/cli.js';
 import { RateLimitStoreError } from '../../engine/errors/errors.js';
 import { ConsoleRedis, timeOf } from '../../console/telemetry/console-redis.js';
-import { type ReadApp, readPublished } from '../../console/telemetry/published-limits.js';
+import { readPublished } from '../../console/telemetry/published-limits.js';
 import { overridesKey, regionKeys, regionsIn } from '../../storage/stores/redis/keys.js';
 import { isErrorReply, pairsOf } from '../../storage/redis/errors.js';
 import { reasonOf } from '../../engine/errors/reasons.js';
@@ -11,33 +11,19 @@ import type { Connection } from '../../storage/redis/connection.js';
 
 /** The number of keys per step of a search, and the maximum of all its steps. */
 const STEP = 1000;
-export const MOST_KEYS = 1_000_000;
+const MOST_KEYS = 1_000_000;
 
-/**
- * Returns true if a key is found. The server serves other clients between the steps. Throws `InputError` if the Redis user may not search.
- */
-export async function anyKey(
-  redis: AppRedis['redis'],
-  pattern: string,
-  most: number,
-  isIt: (key: string) => boolean,
-): Promise<boolean> {
+/** Searches for keys, step by step, so that the server serves other clients in between. Throws `InputError` if the Redis user may not search. */
+export async function* keysLike(redis: AppRedis['redis'], pattern: string, most = MOST_KEYS): AsyncGenerator<string[]> {
   let cursor = '0';
   for (let looked = 0; looked < most; looked += STEP) {
-    const [next, keys] = await scan(redis, cursor, pattern);
-    if (keys.some(isIt)) return true;
+    const [reply] = await redis.run([['scan', cursor, 'match', pattern, 'count', STEP]]).catch((error: unknown) => {
+      throw new InputError(cliMessages.notSearched(reasonOf(error)));
+    });
+    const [next, keys] = reply as [string, string[]];
+    yield keys;
+    if (next === '0') return;
     cursor = next;
-    if (cursor === '0') return false;
-  }
-  return false;
-}
-
-async function scan(redis: AppRedis['redis'], cursor: string, pattern: string): Promise<[string, string[]]> {
-  try {
-    const [reply] = await redis.run([['scan', cursor, 'match', pattern, 'count', STEP]]);
-    return reply as [string, string[]];
-  } catch (error) {
-    throw new InputError(cliMessages.notSearched(reasonOf(error)));
   }
 }
 
@@ -63,7 +49,6 @@ export interface AppRedis {
   readonly prefix: string;
 }
 
-/** The Redis server of a connection. */
 export function appRedis(
   connection: Connection,
   { prefix, timeoutMs }: Pick<RateLimitSettings, 'prefix' | 'timeoutMs'>,
@@ -80,8 +65,6 @@ export interface RegionRole {
   /** The reason why the role is unknown. */
   readonly unread?: string;
 }
-
-export const NO_REGIONS: RegionRole = { isHome: false, isRegion: false };
 
 /** Returns true if changes are kept at a home that was not passed. */
 export function isWithoutHome({ isHome, isRegion }: RegionRole, home: unknown): boolean {
@@ -100,26 +83,21 @@ export async function readRole(
     const known = await regionsAt(own);
     const names = await regionsOf(own);
     const isHome = known !== undefined && (names.length === 0 || names.some((name) => known.includes(name)));
-    if (home !== undefined) await assertHomeOf(names, home, own.prefix);
+    if (home !== undefined && !(await isHomeOf(names, home.place))) {
+      throw new InputError(cliMessages.notHome(home.address, names[0], own.prefix));
+    }
     return { isHome, isRegion: names.length > 0 || (await isPublished(own)) };
   } catch (error) {
-    if (error instanceof RateLimitStoreError) return { ...NO_REGIONS, unread: error.message };
+    if (error instanceof RateLimitStoreError) return { isHome: false, isRegion: false, unread: error.message };
     throw error;
   }
 }
 
-async function assertHomeOf(
-  names: readonly string[],
-  { place, address }: { place: AppRedis; address: string },
-  prefix: string,
-): Promise<void> {
+async function isHomeOf(names: readonly string[], place: AppRedis): Promise<boolean> {
   const called = await regionsAt(place);
+  if (names.length > 0) return called !== undefined && names.some((name) => called.includes(name));
   // Before its limits across regions are used, the only trace of an app is its instances, which listen for changes.
-  const isHome =
-    names.length > 0
-      ? names.some((name) => called?.includes(name))
-      : called !== undefined || (await listeners(place.redis, overridesKey(prefix))) > 0;
-  if (!isHome) throw new InputError(cliMessages.notHome(address, names[0], prefix));
+  return called !== undefined || (await listeners(place.redis, overridesKey(place.prefix))) > 0;
 }
 
 /** The names of the regions that use a Redis server as their home; `undefined` if none does. */
@@ -132,18 +110,14 @@ async function regionsAt({ redis, prefix }: AppRedis): Promise<string[] | undefi
 /** Returns true if instances with a console report a region: the only trace before a limit across regions is used. */
 async function isPublished({ redis }: AppRedis): Promise<boolean> {
   try {
-    const published = await readPublished(redis);
-    return published !== undefined && isInRegion(published);
+    const { region, limits } = (await readPublished(redis)) ?? { limits: [] };
+    // Limits of scope 'world' exist only in regions.
+    return region !== undefined || limits.some(({ definition }) => definition?.['scope'] === 'world');
   } catch (error) {
     // Unreadable values are ignored: those that others wrote, and those that the Redis user may not read.
     if (error instanceof RateLimitStoreError && !isErrorReply(error.cause)) throw error;
     return false;
   }
-}
-
-/** Returns true if instances report a region, or have limits that exist only in regions. */
-function isInRegion({ region, limits }: ReadApp): boolean {
-  return region !== undefined || limits.some(({ definition }) => definition?.['scope'] === 'world');
 }
 
 /** Resolves to the value, or to `otherwise` if the Redis user lacks the permission. */
@@ -161,10 +135,9 @@ async function regionsOf({ redis, prefix }: AppRedis): Promise<string[]> {
   const begin = regionKeys(prefix).home('');
   const names: string[] = [];
   try {
-    await anyKey(redis, `${escaped(begin)}*`, MOST_KEYS, (key) => {
-      names.push(key.slice(begin.length));
-      return false;
-    });
+    for await (const keys of keysLike(redis, `${escaped(begin)}*`)) {
+      names.push(...keys.map((key) => key.slice(begin.length)));
+    }
   } catch (error) {
     // The Redis user may not be allowed to search. A change then fails because of its own search, and a read continues.
     if (error instanceof InputError) return [];

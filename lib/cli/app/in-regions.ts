@@ -63,43 +63,41 @@ export interface BesideRegions {
   /** True if unknown changes are read as none instead of failing. The caller then reports that they are unknown. */
   readonly isSilent: boolean;
   /** Determines the role of the server of `--redis` once it is connected. */
-  readonly roleOf: (
-    settings: RateLimitSettings,
-    redis: Connection,
-    home: Connection | undefined,
-  ) => Promise<RegionRole>;
-}
-
-/** A module, and a function that ends its connections if the app can't be created. */
-export interface ModuleBesideRegions {
-  readonly module: DynamicModule;
-  abandon(): void;
+  roleOf(settings: RateLimitSettings, redis: Connection, home: Connection | undefined): Promise<RegionRole>;
 }
 
 /**
- * The module of an app that isn't in a region, but reads the data at the home of regions: changes of rates, modes and lists, and limits of
- * scope 'world'. With the option `regions` it would be an instance of a region.
+ * Creates an app with the module of an app that isn't in a region, but reads the data at the home of regions: changes of rates, modes and
+ * lists, and limits of scope 'world'. With the option `regions` it would be an instance of a region. Ends the module's connections if the
+ * app can't be created.
  */
-export function besideRegions(options: RateLimitModuleOptions, beside: BesideRegions): ModuleBesideRegions {
+export async function createBesideRegions<App>(
+  options: RateLimitModuleOptions,
+  beside: BesideRegions,
+  create: (module: DynamicModule) => Promise<App>,
+): Promise<App> {
   const connections: Connection[] = [];
   let isAbandoned = false;
-  const abandon = () => {
-    isAbandoned = true;
-    for (const connection of connections) connection.disconnect();
-  };
   const connected = async (connection: Connection) => {
     connections.push(connection);
     await connect(connection).catch((error: Error) => rememberError(connection, error));
     if (isAbandoned) connection.disconnect();
   };
-  return { module: moduleOf(options, beside, connected), abandon };
+  try {
+    return await create(moduleOf(options, beside, connected));
+  } catch (error) {
+    isAbandoned = true;
+    for (const connection of connections) connection.disconnect();
+    throw error;
+  }
 }
 
 function moduleOf(
   options: RateLimitModuleOptions,
-  { home, isSilent, roleOf }: BesideRegions,
+  beside: BesideRegions,
   connected: (connection: Connection) => Promise<void>,
 ): DynamicModule {
+  const { home, isSilent } = beside;
   const module = RateLimitModule.forRoot(options);
   return {
     ...module,
@@ -123,7 +121,7 @@ function moduleOf(
         provide: REGION_ROLE,
         useFactory: async (settings: RateLimitSettings, redis: Connection, toHome?: Connection) => {
           await Promise.all([connected(redis), ...(toHome === undefined ? [] : [connected(toHome)])]);
-          return roleOf(settings, redis, toHome);
+          return beside.roleOf(settings, redis, toHome);
         },
         inject: [RATE_LIMIT_SETTINGS, RATE_LIMIT_REDIS, RATE_LIMIT_HOME],
       },

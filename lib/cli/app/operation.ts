@@ -45,7 +45,6 @@ export function refuseBareAddress({ settings }: Rule, key: string): void {
   throw new InputError(cliMessages.bareAddress(key, keyMessages.identity(address)));
 }
 
-/** The options of all commands that make changes. */
 export const OPERATION_OPTIONS = {
   ...PLACE_OPTIONS,
   by: { value: '<name>', help: 'Who makes the change, for the log' },
@@ -70,26 +69,10 @@ export function causeOf({ values }: ReadArguments): { by?: string; reason?: stri
 export function timeOf({ values }: ReadArguments): string | undefined {
   const time = values.get('for');
   if (time !== undefined && !((milliseconds(time) ?? 0) > 0)) {
-    throw new UsageError(
-      cliMessages.wrongOption(
-        'for',
-        withoutSecrets(time),
-        `a duration such as '10m', '1h' ${DURATION_UNITS}, at most 1 year`,
-      ),
-    );
+    const expected = `a duration such as '10m', '1h' ${DURATION_UNITS}, at most 1 year`;
+    throw new UsageError(cliMessages.wrongOption('for', withoutSecrets(time), expected));
   }
   return time;
-}
-
-/** Returns exactly these arguments. An argument may be a URL with a password that was meant for `--redis`. */
-export function argumentsOf({ positionals }: ReadArguments, ...expected: readonly string[]): string[] {
-  const missing = expected[positionals.length];
-  if (missing !== undefined) throw new UsageError(cliMessages.missingArgument(missing));
-  const extra = positionals[expected.length];
-  if (extra !== undefined) throw new UsageError(cliMessages.extraArgument(withoutSecrets(extra), expected));
-  const empty = expected.find((_, index) => positionals[index] === '');
-  if (empty !== undefined) throw new UsageError(cliMessages.missingArgument(empty));
-  return [...positionals];
 }
 
 /** Errors of the library, which may come from another copy of it, and the corresponding errors of this program. */
@@ -99,11 +82,22 @@ const OF_LIBRARY = new Map<string, new (message: string) => Error>([
   ['RateLimitStoreError', InputError],
 ]);
 
-/** Runs something with an app, then closes the app. */
-export async function withApp<T>(place: Place, changes: boolean, work: (app: StartedApp) => Promise<T>): Promise<T> {
-  const app = await startApp(place, { changes });
-  try {
+/** Runs something with an app that can reach its Redis servers, then closes the app. */
+export function withApp<T>(place: Place, changes: boolean, work: (app: StartedApp) => Promise<T>): Promise<T> {
+  return withStarted(place, changes, async (app) => {
     await assertConnected(app);
+    return work(app);
+  });
+}
+
+/** Runs something with an app, then closes the app. */
+export async function withStarted<T>(
+  place: Place,
+  changes: boolean,
+  work: (app: StartedApp) => Promise<T>,
+): Promise<T> {
+  const app = await startApp(place, changes);
+  try {
     return await work(app);
   } catch (error) {
     const wrong = error instanceof Error ? OF_LIBRARY.get(error.name) : undefined;

@@ -27,16 +27,13 @@ export interface RedisPlace {
   readonly published?: string;
 }
 
-/** The file of an app's module, and the name of its class, if passed. */
 export interface ModulePlace {
   readonly file: string;
   readonly className: string | undefined;
 }
 
-/** The place where a command finds limits. */
 export type Place = RedisPlace | ModulePlace;
 
-/** The options of commands that read an app's Redis. */
 export const REDIS_OPTIONS = {
   redis: { value: '<url>', help: "The app's Redis (default: the environment variable REDIS_URL)" },
   home: {
@@ -49,12 +46,10 @@ export const REDIS_OPTIONS = {
   timeout: { value: '<time>', help: 'How long to wait for Redis (default: 2s)' },
 } as const satisfies CommandOptions;
 
-/** The help on the definition of a limit. */
 export const LIMIT_HELP =
   'The limit as the app defines it: algo:rate/interval[,option=value...], such as gcra:60/1s,burst=120 or concurrency:5/1m; add ' +
   'scope=world if it counts over several regions';
 
-/** The options that set the place of limits. */
 export const PLACE_OPTIONS = {
   ...REDIS_OPTIONS,
   limit: {
@@ -83,14 +78,11 @@ interface Wanted {
   readonly published?: boolean;
 }
 
-/** Reads the place. Throws `UsageError` or `RateLimitConfigError`. */
-export function readPlace(read: ReadArguments, environment: NodeJS.ProcessEnv, wanted: Wanted): Place {
+export function readPlace(read: ReadArguments, wanted: Wanted): Place {
   const module = read.values.get('module');
-  if (module === undefined) return redisPlace(read, environment, wanted);
+  if (module === undefined) return redisPlace(read, wanted);
   refuseOptions(read, OF_REDIS, "Redis without the app, not together with '--module'");
-  const hash = module.lastIndexOf('#');
-  const file = hash < 0 ? module : module.slice(0, hash);
-  const className = hash < 0 ? undefined : module.slice(hash + 1);
+  const [, file = '', className] = /^(.*?)(?:#([^#]*))?$/s.exec(module)!;
   if (file === '' || className === '') {
     throw new UsageError(cliMessages.wrongOption('module', module, 'a file such as ./dist/app.module.js#AppModule'));
   }
@@ -99,15 +91,14 @@ export function readPlace(read: ReadArguments, environment: NodeJS.ProcessEnv, w
 
 function redisPlace(
   { values, switches }: ReadArguments,
-  environment: NodeJS.ProcessEnv,
   { name: wantedName, optional = false, published = false }: Wanted,
 ): RedisPlace {
-  const redis = values.get('redis') ?? environment['REDIS_URL'];
+  const redis = values.get('redis') ?? process.env['REDIS_URL'];
   if (redis === undefined) {
     throw new UsageError(cliMessages.missingOption('redis', `${REDIS_FORM}, or '--module' instead`));
   }
   assertRedis('redis', redis);
-  const home = values.get('home') ?? (environment['HOME_REDIS_URL'] || undefined);
+  const home = values.get('home') ?? (process.env['HOME_REDIS_URL'] || undefined);
   if (home !== undefined) assertRedis('home', home);
   const time = values.get('timeout') ?? '2s';
   const timeout = milliseconds(time);
@@ -125,10 +116,10 @@ function redisPlace(
     throw new UsageError(cliMessages.wrongOption('timeout', time, `a duration such as 500ms or 2s ${DURATION_UNITS}`));
   }
   const everywhere = switches.has('everywhere');
-  if (isAsked && spec === undefined) return { ...place, limit: undefined, published: wantedName };
+  const isOnlyPublished = isAsked && spec === undefined;
   return {
     ...place,
-    limit: name === undefined ? undefined : { name, definition: definition as ExactLimit, everywhere },
+    limit: name === undefined || isOnlyPublished ? undefined : { name, definition, everywhere },
     ...(isAsked && { published: wantedName }),
   };
 }

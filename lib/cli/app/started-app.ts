@@ -2,7 +2,7 @@ import { createRequire } from 'node:module';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { INestApplicationContext, Type } from '@nestjs/common';
-import type { ModulesContainer, NestFactory } from '@nestjs/core';
+import type * as Core from '@nestjs/core';
 import { reasonOf, withoutSecrets } from '../../engine/errors/reasons.js';
 import { cliMessages } from '../../engine/errors/messages/cli.js';
 import { redisMessages } from '../../engine/errors/messages/redis.js';
@@ -11,9 +11,11 @@ import type { Connection } from '../../storage/redis/connection.js';
 import { addressesOf, connectionReason, lastErrorOf } from '../../storage/redis/errors.js';
 import { InputError } from '../command.js';
 import type { DeclaredLimits } from '../../app/rules/declared-limits.js';
+import type { LimitRegistry, NamedLimit } from '../../app/rules/limit-registry.js';
 import type { LimiterService } from '../../nest/limiter.service.js';
+import type { BesideRegions } from './in-regions.js';
 import type { ModulePlace, Place, RedisPlace } from './place.js';
-import { appRedis, type AppRedis, NO_REGIONS, readRole, type RegionRole } from './app-redis.js';
+import { appRedis, type AppRedis, readRole, type RegionRole } from './app-redis.js';
 import type { RateLimitSettings } from '../../app/config/settings.js';
 
 /** Throws `InputError` if the app counts in process, where no change would outlive the command. */
@@ -34,23 +36,18 @@ export interface Places {
   readonly role: RegionRole;
 }
 
-/** The servers that an app counts on, if it was started without the app's module. */
-export function placesOf(app: StartedApp): Places {
+/** The servers that an app counts on; `undefined` if it was started by its own module. */
+export function placesOf(app: StartedApp): Places | undefined {
+  const role = app.provided<RegionRole>('REGION_ROLE');
+  if (role === undefined) return undefined;
   const own = redisOf(app);
   const given = app.provided<Connection>('RATE_LIMIT_HOME');
-  const role = app.provided<RegionRole>('REGION_ROLE') ?? NO_REGIONS;
   return { own, home: given === undefined ? (role.isHome ? own : undefined) : redisAt(app, given), role };
 }
 
 function redisAt(app: StartedApp, connection: Connection | undefined): AppRedis {
   if (connection === undefined) throw new InputError(cliMessages.notOnRedis());
   return appRedis(connection, app.provided<RateLimitSettings>('RATE_LIMIT_SETTINGS')!);
-}
-
-/** The part of `@nestjs/core` that the program uses. */
-interface NestCore {
-  readonly NestFactory: typeof NestFactory;
-  readonly ModulesContainer: typeof ModulesContainer;
 }
 
 const OPTIONS = { logger: false, abortOnError: false } as const;
@@ -63,6 +60,11 @@ export interface StartedApp {
   close(): Promise<void>;
 }
 
+/** The limit of an app that has this name; `undefined` if it is on a route, or there is none. */
+export function limitNamed(app: StartedApp, name: string): NamedLimit | undefined {
+  return app.provided<LimitRegistry>('LimitRegistry')?.named.find(({ rule }) => rule.name === name);
+}
+
 /** The classes and methods with a limit of this name, such as `OrdersController.create`. */
 export function routesOf(app: StartedApp, name: string): string[] {
   const places = app.provided<DeclaredLimits>('DeclaredLimits')?.placesOf?.(name) ?? [];
@@ -73,23 +75,23 @@ export function routesOf(app: StartedApp, name: string): string[] {
 const ON_ROUTE = '@RateLimit on ';
 
 /** Starts the app of a place. With `changes`, it notifies all instances of changed counters, since they may remember rejections. */
-export function startApp(place: Place, { changes }: { changes: boolean }): Promise<StartedApp> {
+export function startApp(place: Place, changes: boolean): Promise<StartedApp> {
   return 'file' in place ? startModule(place) : startOnRedis(place, changes);
 }
 
 /** Starts an app that has only Redis, and one limit if the place contains one. */
 async function startOnRedis(place: RedisPlace, changes: boolean): Promise<StartedApp> {
   const { redis, home, prefix, timeout, limit } = place;
-  const [core, { besideRegions }] = await Promise.all([import('@nestjs/core'), import('./in-regions.js')]);
-  const common = {
+  const [core, { createBesideRegions }] = await Promise.all([import('@nestjs/core'), import('./in-regions.js')]);
+  const options = {
     redis,
     timeout,
-    ...(prefix === undefined ? {} : { prefix }),
+    ...(prefix !== undefined && { prefix }),
     telemetry: false,
     refusalCache: changes,
+    ...(limit && limitsOf(limit)),
   };
-  const options = { ...common, ...(limit && limitsOf(limit)) };
-  const beside = besideRegions(options, {
+  const beside: BesideRegions = {
     home,
     isSilent: true,
     roleOf: (settings, own, toHome) =>
@@ -97,13 +99,8 @@ async function startOnRedis(place: RedisPlace, changes: boolean): Promise<Starte
         appRedis(own, settings),
         toHome && { place: appRedis(toHome, settings), address: String(withoutSecrets(home)) },
       ),
-  });
-  try {
-    return await start(core, beside.module as never);
-  } catch (error) {
-    beside.abandon();
-    throw error;
-  }
+  };
+  return createBesideRegions(options, beside, (module) => start(core, module as never));
 }
 
 /** Throws `InputError` if the Redis server of an app, or the home of its region, can't be reached. */
@@ -130,27 +127,18 @@ function limitsOf({ name, definition, everywhere }: NonNullable<RedisPlace['limi
 async function startModule({ file, className }: ModulePlace): Promise<StartedApp> {
   const path = resolve(file);
   const [core, exported] = [await coreOf(path), await exportsOf(path, file)];
-  const found = moduleOf(exported, className);
-  if (found === undefined) {
-    const known = Object.keys(exported).filter((name) => isClass(exported[name]));
-    throw new InputError(cliMessages.noModule(file, className, known));
-  }
-  let app: StartedApp;
+  const found = moduleOf(exported, className) ?? refuseModule(exported, file, className);
   try {
-    app = await start(core, found);
+    return await start(core, found);
   } catch (error) {
     if (error instanceof InputError) throw error;
     throw new InputError(cliMessages.unstartable(file, reasonOf(error)));
   }
-  return app;
 }
 
-async function start(
-  { NestFactory: factory, ModulesContainer: container }: NestCore,
-  module: Type,
-): Promise<StartedApp> {
-  const app = await factory.createApplicationContext(module, OPTIONS);
-  const provided = <T>(name: string) => providedBy(app, container, name) as T | undefined;
+async function start({ NestFactory, ModulesContainer }: typeof Core, module: Type): Promise<StartedApp> {
+  const app = await NestFactory.createApplicationContext(module, OPTIONS);
+  const provided = <T>(name: string) => providedBy(app, ModulesContainer, name) as T | undefined;
   const service = provided<LimiterService>('LimiterService');
   if (typeof service?.explain === 'function') return { service, provided, close: () => app.close() };
   await app.close();
@@ -158,7 +146,11 @@ async function start(
 }
 
 /** Found by name, because an app may have loaded the package as a CommonJS module, while this program is an ES module. */
-export function providedBy(app: INestApplicationContext, container: typeof ModulesContainer, name: string): unknown {
+export function providedBy(
+  app: INestApplicationContext,
+  container: typeof Core.ModulesContainer,
+  name: string,
+): unknown {
   for (const { providers } of app.get(container).values()) {
     for (const [token, { instance }] of providers) {
       const known = typeof token === 'symbol' ? token.description : typeof token === 'function' ? token.name : token;
@@ -169,10 +161,10 @@ export function providedBy(app: INestApplicationContext, container: typeof Modul
 }
 
 /** The app's own copy of Nest, if it is another one than this package's. */
-export async function coreOf(path: string): Promise<NestCore> {
+export async function coreOf(path: string): Promise<typeof Core> {
   try {
     const own = createRequire(path).resolve('@nestjs/core');
-    return (await import(pathToFileURL(own).href)) as NestCore;
+    return (await import(pathToFileURL(own).href)) as typeof Core;
   } catch {
     return import('@nestjs/core');
   }
@@ -197,6 +189,12 @@ export function moduleOf(exported: Record<string, unknown>, className: string | 
   return classes.length === 1 ? classes[0] : undefined;
 }
 
-export function isClass(value: unknown): value is Type {
+/** Throws for a file without the module. */
+export function refuseModule(exported: Record<string, unknown>, file: string, className: string | undefined): never {
+  const known = Object.keys(exported).filter((name) => isClass(exported[name]));
+  throw new InputError(cliMessages.noModule(file, className, known));
+}
+
+function isClass(value: unknown): value is Type {
   return typeof value === 'function' && typeof value.prototype === 'object';
 }

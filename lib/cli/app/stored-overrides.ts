@@ -1,4 +1,4 @@
-import { addressOf, fieldOf, type OverrideAddress, type OverrideKind } from '../../app/overrides/override-address.js';
+import { addressOf, fieldOf, type OverrideAddress } from '../../app/overrides/override-address.js';
 import { isDamaged, isInForce, type OverrideRecord, readRecord } from '../../app/overrides/override-record.js';
 import { timeOf } from '../../console/telemetry/console-redis.js';
 import { pairsOf } from '../../storage/redis/errors.js';
@@ -44,20 +44,16 @@ export interface StoredOverride extends OverrideAddress {
   readonly record: OverrideRecord;
 }
 
-/** The number of records per step. */
 const STEP = 1000;
 
 /** The overrides that are in effect, in the order of limits and keys. */
-export async function storedOverrides(
-  { redis, prefix }: AppRedis,
-  kinds: readonly OverrideKind[],
-): Promise<StoredOverride[]> {
+export async function storedOverrides({ redis, prefix }: AppRedis): Promise<StoredOverride[]> {
   const [rates = '', others = ''] = overrideKeys(prefix, redis.client.options.keyPrefix);
   const [time, hash] = await redis.run([['time'], ['hgetall', rates]]);
   const now = timeOf(time);
   const found: StoredOverride[] = [];
   const add = (address: OverrideAddress | undefined, json: string) => {
-    if (address === undefined || !kinds.includes(address.kind)) return;
+    if (address === undefined) return;
     const record = readRecord(json);
     if (!isDamaged(record) && isInForce(record, now)) found.push({ ...address, record });
   };

@@ -6,13 +6,10 @@ import type { ExplainedLimit } from '../../nest/explain/explanation.js';
 import { overridesKey, regionKeys } from '../../storage/stores/redis/keys.js';
 import { InputError } from '../command.js';
 import type { Places } from './started-app.js';
-import { anyKey, type AppRedis, escaped, isWithoutHome, listeners, MOST_KEYS } from './app-redis.js';
+import { type AppRedis, escaped, isWithoutHome, keysLike, listeners } from './app-redis.js';
 
-/** Maximum number of keys to search for names to suggest. */
 const MOST_FOR_NAMES = 50_000;
 
-/** The part of a counter's key after the identity: `namespace:name:code`, and the suffix for its other data. */
-const BEHIND_IDENTITY = /\}:(.*)$/s;
 /** A code, which a `c` follows for a candidate. */
 const CODE = /^[a-z]{2}(?=$|[./:])/;
 /** The characters that a namespace contains as escapes. */
@@ -31,12 +28,11 @@ export function assertKeepsChanges({ home, role }: Places): void {
 /** Throws for a name without counters on Redis, regardless of the algorithm. */
 export async function assertUsedName(places: Places, name: string): Promise<void> {
   const ends = [`:${name}:`, `@module:${name}:`];
-  const isIt = (key: string) => {
-    const [, id = ''] = BEHIND_IDENTITY.exec(key) ?? [];
-    return ends.some((end) => id.startsWith(end));
-  };
+  const isIt = (key: string) => ends.some((end) => behindIdentity(key).startsWith(end));
   for (const { redis, prefix } of countersOf(places)) {
-    if (await anyKey(redis, `${escaped(prefix)}:{*}:*${escaped(name)}:*`, MOST_KEYS, isIt)) return;
+    for await (const keys of keysLike(redis, `${escaped(prefix)}:{*}:*${escaped(name)}:*`)) {
+      if (keys.some(isIt)) return;
+    }
   }
   await refuseName(places, name);
 }
@@ -72,10 +68,7 @@ function codesOfLimit({ own, home }: Places, limit: CompiledLimit, most?: number
 }
 
 /** Returns true if a key has any state. */
-export function isTouched({
-  quota,
-  state,
-}: Pick<ExplainedLimit, 'quota'> & { readonly state?: ExplainedLimit['state'] | undefined }): boolean {
+export function isTouched({ quota, state }: Pick<ExplainedLimit, 'quota' | 'state'>): boolean {
   if (state === undefined) return false;
   const { remaining, resetAfterMs, blockedForMs = 0, offences = 0 } = state;
   return remaining < quota || resetAfterMs > 0 || blockedForMs > 0 || offences > 0;
@@ -122,43 +115,36 @@ function countsOverRegions({ features }: CompiledLimit): boolean {
   return features?.some(({ name }) => name === 'regions') === true;
 }
 
-/** The counters of a home, on its Redis server. */
 function atHomeOf({ redis, prefix }: AppRedis): AppRedis {
   return { redis, prefix: regionKeys(prefix).atHome };
 }
 
 /** The servers with counters of limits that a change may concern. */
 function countersOf({ own, home }: Places): readonly AppRedis[] {
-  if (home === undefined) return [own];
-  return [own, atHomeOf(home)];
+  return home === undefined ? [own] : [own, atHomeOf(home)];
 }
 
 /** The codes of a limit's counters, until one of its own algorithm or of a region is found. */
-async function codesOf(
-  { redis, prefix }: AppRedis,
-  limit: CompiledLimit,
-  most = MOST_KEYS,
-): Promise<ReadonlySet<string>> {
+async function codesOf({ redis, prefix }: AppRedis, limit: CompiledLimit, most?: number): Promise<ReadonlySet<string>> {
   const { recordId } = limit;
   const own = limit.algorithm.code;
   const codes = new Set<string>();
   const begin = `${recordId}:`;
-  await anyKey(redis, `${escaped(prefix)}:{*}:${escaped(recordId)}:*`, most, (key) => {
-    const [, id = ''] = BEHIND_IDENTITY.exec(key) ?? [];
-    const [code] = (id.startsWith(begin) ? CODE.exec(id.slice(begin.length)) : null) ?? [];
-    if (code !== undefined) codes.add(code);
-    return code === own || code === OF_REGION;
-  });
+  for await (const keys of keysLike(redis, `${escaped(prefix)}:{*}:${escaped(recordId)}:*`, most)) {
+    const ids = keys.map(behindIdentity).filter((id) => id.startsWith(begin));
+    for (const id of ids) {
+      const [code] = CODE.exec(id.slice(begin.length)) ?? [];
+      if (code !== undefined) codes.add(code);
+      if (code === own || code === OF_REGION) return codes;
+    }
+  }
   return codes;
 }
 
-async function refuseLimit(places: Places, limit: CompiledLimit, codes: ReadonlySet<string>) {
-  refuseOtherCodes(limit, codes);
-  await refuseName(places, limit.name, countsOverRegions(limit));
-}
-
-function refuseOtherCodes({ name, algorithm }: CompiledLimit, codes: ReadonlySet<string>): void {
+async function refuseLimit(places: Places, limit: CompiledLimit, codes: ReadonlySet<string>): Promise<never> {
+  const { name, algorithm } = limit;
   if (codes.size > 0) throw new InputError(cliMessages.countedByOther(name, algorithm.name, algorithmsOf(codes)));
+  return refuseName(places, name, countsOverRegions(limit));
 }
 
 function algorithmsOf(codes: ReadonlySet<string>): string[] {
@@ -169,27 +155,20 @@ async function refuseName(places: Places, name: string, isOfWorld = false): Prom
   const { role, own } = places;
   if (role.isHome && !role.isRegion && !isOfWorld) throw new InputError(cliMessages.unusedAtHome(name));
   const names = await namesOn(places);
-  refuseElsewhere(name, names);
-  throw new InputError(cliMessages.unusedName(name, own.prefix, [...names.keys()].toSorted()));
-}
-
-/** Throws for a name that only limits in other places have. */
-function refuseElsewhere(name: string, names: ReadonlyMap<string, ReadonlySet<string>>): void {
   const namespaces = names.get(name);
   if (namespaces !== undefined) throw new InputError(cliMessages.countedElsewhere(name, [...namespaces].toSorted()));
+  throw new InputError(cliMessages.unusedName(name, own.prefix, [...names.keys()].toSorted()));
 }
 
 /** The names of the limits with counters, each with the namespaces that it has. */
 async function namesOn(places: Places): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
   const names = new Map<string, Set<string>>();
   for (const { redis, prefix } of countersOf(places)) {
-    await anyKey(redis, `${escaped(prefix)}:{*}:*`, MOST_FOR_NAMES, (key) => {
-      const found = nameIn(key);
-      if (found === undefined) return false;
-      const { name, namespace } = found;
-      names.set(name, (names.get(name) ?? new Set()).add(namespace));
-      return false;
-    });
+    for await (const keys of keysLike(redis, `${escaped(prefix)}:{*}:*`, MOST_FOR_NAMES)) {
+      for (const { name, namespace } of keys.flatMap((key) => nameIn(key) ?? [])) {
+        names.set(name, (names.get(name) ?? new Set()).add(namespace));
+      }
+    }
   }
   return names;
 }
@@ -199,14 +178,18 @@ export async function assertUsedPrefix(places: Places): Promise<void> {
   const { redis, prefix } = places.home ?? places.own;
   if ((await listeners(redis, overridesKey(prefix))) > 1) return;
   for (const { redis: counting, prefix: ofCounters } of countersOf(places)) {
-    if (await anyKey(counting, `${escaped(ofCounters)}:{*}:*`, MOST_KEYS, () => true)) return;
+    for await (const keys of keysLike(counting, `${escaped(ofCounters)}:{*}:*`)) if (keys.length > 0) return;
   }
   throw new InputError(cliMessages.unusedPrefix(prefix));
 }
 
+/** The part of a counter's key after the identity: `namespace:name:code`, and the suffix for its other data. */
+function behindIdentity(key: string): string {
+  return /\}:(.*)$/s.exec(key)?.[1] ?? '';
+}
+
 function nameIn(key: string): { readonly name: string; readonly namespace: string } | undefined {
-  const [, id = ''] = BEHIND_IDENTITY.exec(key) ?? [];
-  const [, namespace, name, code = ''] = /^([^:]*):(.+?):([a-z]{2})(?:[./:].*)?$/s.exec(id) ?? [];
+  const [, namespace, name, code = ''] = /^([^:]*):(.+?):([a-z]{2})(?:[./:].*)?$/s.exec(behindIdentity(key)) ?? [];
   if (name === undefined || !CODES.has(code)) return undefined;
   return { name, namespace: namespace!.replaceAll(ESCAPED, decodeURIComponent).split(ROUTE_OF_CLASS).at(-1)! };
 }

@@ -3,33 +3,20 @@ import { USUAL_TIME } from '../../storage/stores/redis/fast-way/plain-checks.js'
 import { GeneralProgram } from '../../storage/stores/redis/general-program.js';
 import { decisionScript } from '../../storage/stores/redis/script.generated.js';
 import { printableLines } from '../../engine/util/printable.js';
-import { type Command, type ReadArguments, UsageError } from '../command.js';
+import { argumentsOf, type Command, type ReadArguments, UsageError } from '../command.js';
 import { algorithms } from '../../engine/algorithms/index.js';
-import { checkLimit } from '../../app/config/limit-options.js';
 import { cliMessages } from '../../engine/errors/messages/cli.js';
 import { isCost } from '../../engine/limits/arguments.js';
-import { blockTerms } from '../../engine/limits/block-terms.js';
-import { CompiledLimit } from '../../engine/limits/compiled-limit.js';
+import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
 import { MODULE_NAMESPACE } from '../../engine/limits/limit-settings.js';
-import { algorithmOptions } from '../../app/rules/common-options.js';
-import { argumentsOf } from '../app/operation.js';
-import { readDefinition } from '../limit-spec.js';
+import { compiled, readDefinition } from '../limit-spec.js';
 import { units } from '../../engine/util/figures.js';
 
-/** A single check of one limit. */
-interface AskedOnce {
-  readonly limit: CompiledLimit;
-  /** The key of the counter. */
-  readonly identity: string;
-  readonly cost: number;
-  readonly peek: boolean;
-  readonly prefix: string;
-}
+type AskedOnce = NonNullable<ReturnType<typeof readSettings>>;
 
 /** Later than the end of any calendar window. */
 const MUCH_LATER = 20 * 366 * 86_400 * 1e6;
 
-/** Prints the shell commands for a single check of one limit, and the meaning of Redis's reply. */
 export const callCommand: Command = {
   usage: ['<limit> <key> --limit <limit> [options]', '--script'],
   about: `Prints the redis-cli commands that load the script and evaluate a limit, and explains the
@@ -63,7 +50,7 @@ function textOf(asked: AskedOnce, now: number): string {
   const { limit, identity, cost, peek } = asked;
   const sha = createHash('sha1').update(decisionScript()).digest('hex');
   const does = peek ? `Asks whether ${units(cost)} would fit` : `Takes ${units(cost)}`;
-  const lines = [
+  return printableLines([
     '# Loads the script into Redis, which replies with its hash.',
     'npx nestjs-sluice call --script | redis-cli -x SCRIPT LOAD',
     '',
@@ -71,11 +58,9 @@ function textOf(asked: AskedOnce, now: number): string {
     lineOf(sha, asked, now),
     '',
     ...replyOf(asked, now),
-  ];
-  return printableLines(lines);
+  ]);
 }
 
-/** The shell command for the check. */
 function lineOf(sha: string, { limit, identity, cost, peek, prefix }: AskedOnce, now: number): string {
   const program = new GeneralProgram(prefix, now);
   program.check({ entries: [{ limit, identity, cost }], peek });
@@ -83,7 +68,6 @@ function lineOf(sha: string, { limit, identity, cost, peek, prefix }: AskedOnce,
   return ['redis-cli EVALSHA', sha, allKeys.length, ...allKeys.map(quoted), quoted(program.text(USUAL_TIME))].join(' ');
 }
 
-/** Explains the numbers of the reply. */
 function replyOf({ limit }: AskedOnce, now: number): string[] {
   const { algorithm, parameters, escalation } = limit;
   const lines = [
@@ -104,19 +88,18 @@ function replyOf({ limit }: AskedOnce, now: number): string[] {
   return lines;
 }
 
-/** Quotes a word for a shell. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }
 
 /** Reads the command line. Returns nothing if only the script is requested. Throws `UsageError` or `RateLimitConfigError`. */
-function readSettings(read: ReadArguments): AskedOnce | undefined {
-  const { values, switches, positionals } = read;
+function readSettings(read: ReadArguments) {
+  const { values, switches } = read;
   if (switches.has('script')) {
     const beside = [...values.keys(), ...switches].find((option) => option !== 'script');
     if (beside !== undefined)
       throw new UsageError(cliMessages.optionWithout(beside, "a limit, not together with '--script'"));
-    if (positionals.length > 0) argumentsOf(read);
+    argumentsOf(read);
     return undefined;
   }
   const [name = '', identity = ''] = argumentsOf(read, 'the name of a limit', 'a key such as tenant:acme');
@@ -136,17 +119,8 @@ function readSettings(read: ReadArguments): AskedOnce | undefined {
 function limitOf(name: string, spec: string, everywhere: boolean): CompiledLimit {
   const definition = { ...readDefinition(spec), name };
   if (definition.scope === 'world') throw new UsageError(cliMessages.worldNotCalled(spec));
-  const { mode, blockFor, strike, forgetAfter } = definition;
   if (algorithms.get(definition.algo)?.leases !== undefined) {
     throw new UsageError(cliMessages.notCalled(spec, definition.algo));
   }
-  const location = everywhere ? `limits.${name}` : `define.${name}`;
-  checkLimit(definition, location);
-  return new CompiledLimit(algorithmOptions(definition), {
-    location,
-    name,
-    namespace: everywhere ? MODULE_NAMESPACE : '',
-    shadow: mode === 'shadow',
-    ...blockTerms({ blockFor, strike, forgetAfter }, location),
-  });
+  return everywhere ? compiled(definition, `limits.${name}`, MODULE_NAMESPACE) : compiled(definition, `define.${name}`);
 }

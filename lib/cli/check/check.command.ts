@@ -6,17 +6,6 @@ import type { PolicyReading } from '../../app/policy/read-policy.js';
 import { type Command, UsageError } from '../command.js';
 import { printableJson, printableLines } from '../../engine/util/printable.js';
 
-/** The report on one file. */
-interface FileReport {
-  readonly file: string;
-  readonly limits: number;
-  readonly overrides: number;
-  /** The number of list entries. */
-  readonly lists: number;
-  readonly problems: readonly object[];
-}
-
-/** Reads policy files, and reports their mistakes. */
 export const checkCommand: Command = {
   usage: ['[options] <file...>'],
   about: `Checks policy files as an app would when it loads them, and prints one mistake per line:
@@ -38,7 +27,7 @@ changes, and that the policy fits their other options.`,
   },
 };
 
-function reportOf([file, reading]: [path: string, reading: PolicyReading]): FileReport {
+function reportOf([file, reading]: [path: string, reading: PolicyReading]) {
   if ('problems' in reading) return { file, limits: 0, overrides: 0, lists: 0, problems: reading.problems };
   const { limits, overrides, lists } = reading.policy;
   return { file, limits: limits.size, overrides: overrides.length, lists: lists.length, problems: [] };

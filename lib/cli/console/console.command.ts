@@ -1,18 +1,18 @@
-import { reasonOf, withoutSecrets } from '../../engine/errors/reasons.js';
+import { reasonOf } from '../../engine/errors/reasons.js';
 import { once } from 'node:events';
 import type { INestApplication } from '@nestjs/common';
+import { readPublished } from '../../console/telemetry/published-limits.js';
 import { cliMessages } from '../../engine/errors/messages/cli.js';
 import { placesOf, redisOf } from '../app/started-app.js';
 import { causeOf, withApp } from '../app/operation.js';
 import { readPlace, REDIS_OPTIONS, type RedisPlace } from '../app/place.js';
 import { isWithoutHome } from '../app/app-redis.js';
-import { type Command, InputError, type ReadArguments, UsageError } from '../command.js';
+import { argumentsOf, type Command, InputError, type ReadArguments, UsageError } from '../command.js';
 import type { ObserverOptions } from './observer-app.js';
 
 const HOST = '127.0.0.1';
 const USUAL_PREFIX = 'sluice';
 
-/** Serves the console without the app. */
 export const consoleCommand: Command = {
   usage: ['--redis <url> [--home <url>] [--prefix <prefix>] [--write --by <name>]'],
   about: `Serves an app's console without the app, for example while none of its instances runs. It
@@ -34,9 +34,8 @@ Limits that count in the app's processes, such as adaptive ones, and limits that
 declared on routes are shown, but cannot be looked up.`,
   exits: { 1: 'Redis cannot be reached, or has no published limits with this prefix' },
   async run(read, { stdout }) {
-    if (read.positionals.length > 0)
-      throw new UsageError(cliMessages.extraArgument(withoutSecrets(read.positionals[0]), []));
-    const place = readPlace(read, process.env, { name: undefined, optional: true }) as RedisPlace;
+    argumentsOf(read);
+    const place = readPlace(read, { name: undefined, optional: true }) as RedisPlace;
     const port = portOf(read);
     const by = read.values.get('by');
     const writes = read.switches.has('write');
@@ -44,10 +43,9 @@ declared on routes are shown, but cannot be looked up.`,
       throw new UsageError(cliMessages.missingOption('by', "who makes the changes, together with '--write'"));
     }
     causeOf(read);
-    const { createObserver, readPublished } = await import('./observer-app.js');
     const { published, places } = await withApp(place, false, async (app) => ({
       published: await readPublished(redisOf(app).redis),
-      places: placesOf(app),
+      places: placesOf(app)!,
     }));
     const prefix = place.prefix ?? USUAL_PREFIX;
     const { role } = places;
@@ -58,7 +56,7 @@ declared on routes are shown, but cannot be looked up.`,
       );
     }
     const isWithout = isWithoutHome(role, places.home);
-    const { app, link } = await serve(createObserver, {
+    const { app, link } = await serve({
       place,
       published,
       role,
@@ -86,13 +84,11 @@ function portOf({ values }: ReadArguments): number {
   return Number(port);
 }
 
-async function serve(
-  create: (options: ObserverOptions) => Promise<{ app: INestApplication; token: string }>,
-  { port, ...options }: ObserverOptions & { readonly port: number },
-): Promise<{ app: INestApplication; link: string }> {
+async function serve({ port, ...options }: ObserverOptions & { readonly port: number }) {
+  const { createObserver } = await import('./observer-app.js');
   let app: INestApplication | undefined;
   try {
-    const observer = await create(options);
+    const observer = await createObserver(options);
     ({ app } = observer);
     await app.listen(port, HOST);
     return { app, link: `${(await app.getUrl()).replace(/\/$/, '')}/?token=${observer.token}` };

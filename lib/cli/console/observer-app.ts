@@ -19,12 +19,10 @@ import type { PublishedLimitInfo, ReadApp } from '../../console/telemetry/publis
 import type { LimitDefinition } from '../../app/config/limit-definition.js';
 import { cliMessages } from '../../engine/errors/messages/cli.js';
 import { SkipRateLimit } from '../../nest/decorators.js';
-import { besideRegions } from '../app/in-regions.js';
+import { createBesideRegions } from '../app/in-regions.js';
 import type { RedisPlace } from '../app/place.js';
 import { isWithoutHome, type RegionRole } from '../app/app-redis.js';
 import { InputError } from '../command.js';
-
-export { readPublished } from '../../console/telemetry/published-limits.js';
 
 /** The options of a console outside an app. */
 export interface ObserverOptions {
@@ -114,33 +112,25 @@ export async function createObserver(options: ObserverOptions): Promise<{ app: I
     isOpen: false,
   };
   const { redis, home, prefix, timeout } = place;
-  const { limits, define } = definitionsOf(published.limits, isWithout);
-  const beside = besideRegions(
-    {
-      redis,
-      timeout,
-      ...(prefix !== undefined && { prefix }),
-      telemetry: false,
-      ipv6Prefix: published.ipv6Prefix,
-      limits,
-      define,
-    },
-    { home, isSilent: false, roleOf: () => Promise.resolve(role) },
-  );
-
-  @Module({
-    imports: [beside.module, moduleOf(routes, { provide: CONSOLE_SETTINGS, useValue: settings })],
-    controllers: [SignInController],
-    providers: [{ provide: TOKEN, useValue: token }],
-  })
-  class ObserverModule {}
-
-  try {
-    return { app: await create(ObserverModule), token };
-  } catch (error) {
-    beside.abandon();
-    throw error;
-  }
+  const moduleOptions = {
+    redis,
+    timeout,
+    ...(prefix !== undefined && { prefix }),
+    telemetry: false,
+    ipv6Prefix: published.ipv6Prefix,
+    ...definitionsOf(published.limits, isWithout),
+  };
+  const beside = { home, isSilent: false, roleOf: () => Promise.resolve(role) };
+  const app = await createBesideRegions(moduleOptions, beside, (limits) => {
+    @Module({
+      imports: [limits, moduleOf(routes, { provide: CONSOLE_SETTINGS, useValue: settings })],
+      controllers: [SignInController],
+      providers: [{ provide: TOKEN, useValue: token }],
+    })
+    class ObserverModule {}
+    return create(ObserverModule);
+  });
+  return { app, token };
 }
 
 /** Without the home, the settings kept there can't be changed. */
@@ -175,7 +165,6 @@ function definitionsOf(published: readonly PublishedLimitInfo[], isWithout: bool
 const EXPRESS: string = '@nestjs/platform-express';
 const FASTIFY: string = '@nestjs/platform-fastify';
 
-/** Creates the app on the HTTP platform that is installed. */
 async function create(module: Type): Promise<INestApplication> {
   const options = { logger: ['warn', 'error'] as ('warn' | 'error')[], abortOnError: false };
   if ((await loaded(EXPRESS)) !== undefined) return NestFactory.create(module, options);

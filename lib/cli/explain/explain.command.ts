@@ -1,39 +1,19 @@
 import { cliMessages } from '../../engine/errors/messages/cli.js';
-import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
 import type { Explanation } from '../../nest/explain/explanation.js';
 import { formatExplanation } from '../../nest/explain/format.js';
-import { type Command, type ReadArguments, refuseOptions, UsageError } from '../command.js';
+import { argumentsOf, type Command, type ReadArguments, refuseOptions, UsageError } from '../command.js';
 import { printableJson } from '../../engine/util/printable.js';
-import type { LimitRegistry } from '../../app/rules/limit-registry.js';
-import { placesOf, routesOf, startApp, type StartedApp, whyNotConnected } from '../app/started-app.js';
-import { LIMIT_HELP, type Place, PLACE_OPTIONS, readPlace } from '../app/place.js';
+import { withStarted } from '../app/operation.js';
+import { limitNamed, placesOf, routesOf, type StartedApp, whyNotConnected } from '../app/started-app.js';
+import { LIMIT_HELP, PLACE_OPTIONS, readPlace } from '../app/place.js';
 import { isWithoutHome } from '../app/app-redis.js';
 import { assertCountsHere, assertHasHome, isTouched, noteElsewhere } from '../app/used-names.js';
 import { redisMessages } from '../../engine/errors/messages/redis.js';
 import { addressesOf } from '../../storage/redis/errors.js';
-import { withoutSecrets } from '../../engine/errors/reasons.js';
 
 const UNREAD = 1;
 const OF_ROUTES = ['controller', 'handler'];
 
-/** The question for `LimiterService.explain`. */
-type CommandQuestion =
-  | ({ readonly limit: string; readonly key: string; readonly ip?: string } & AskedUnits)
-  | ({ readonly controller: string; readonly handler: string; readonly key?: readonly string[] } & AskedUnits);
-
-interface AskedUnits {
-  readonly cost?: number;
-  readonly share?: string;
-}
-
-/** The settings of a command line. */
-interface ExplainSettings {
-  readonly place: Place;
-  readonly question: CommandQuestion;
-  readonly json: boolean;
-}
-
-/** Explains the effect of limits on a request. */
 export const explainCommand: Command = {
   usage: [
     '--redis <url> --limit <limit> --name <name> --key <key>',
@@ -74,56 +54,41 @@ that its modules do at start-up, and closes it again.`,
   },
   exits: { 1: 'the app cannot be started, or Redis or the home cannot be read' },
   async run(read, { stdout, stderr }) {
-    const { place, question, json } = readSettings(read, process.env);
-    const app = await startApp(place, { changes: false });
-    const explanation = await explained(app, place, question, (text) => void stderr.write(`note: ${text}\n`));
+    const { place, question, json } = readSettings(read);
+    const note = (text: string) => void stderr.write(`note: ${text}\n`);
+    const explanation = await withStarted(place, false, (app) => explained(app, question, note));
     stdout.write(json ? `${printableJson(explanation)}\n` : formatExplanation(explanation));
     return explanation.unread === undefined ? 0 : UNREAD;
   },
 };
 
-async function explained(
-  app: StartedApp,
-  place: Place,
-  question: CommandQuestion,
-  note: (text: string) => void,
-): Promise<Explanation> {
-  try {
-    if ('file' in place) {
-      if ('limit' in question && namedIn(app, question.limit) === undefined) {
-        const routes = routesOf(app, question.limit);
-        if (routes.length > 0) throw new UsageError(cliMessages.explainsRoute(question.limit, routes));
-      }
-      return await app.service.explain(question);
+type Question = ReturnType<typeof questionOf>;
+
+async function explained(app: StartedApp, question: Question, note: (text: string) => void): Promise<Explanation> {
+  const limit = 'limit' in question ? limitNamed(app, question.limit)?.limit : undefined;
+  const places = placesOf(app);
+  if (places === undefined) {
+    if ('limit' in question && limit === undefined) {
+      const routes = routesOf(app, question.limit);
+      if (routes.length > 0) throw new UsageError(cliMessages.explainsRoute(question.limit, routes));
     }
-    const places = placesOf(app);
-    const limit = 'limit' in question ? namedIn(app, question.limit) : undefined;
-    if (limit !== undefined) assertHasHome(places, limit);
-    const explanation = await app.service.explain(question);
-    if (explanation.unread !== undefined) {
-      const { redis } = places.own;
-      const reason = await whyNotConnected(redis.client);
-      return reason === undefined
-        ? explanation
-        : { ...explanation, unread: redisMessages.unreachable(addressesOf(redis.client), reason) };
-    }
-    if (limit !== undefined) await assertCountsHere(places, limit);
-    const isUnused = limit !== undefined && !explanation.limits.some(isTouched);
+    return app.service.explain(question);
+  }
+  if (limit !== undefined) assertHasHome(places, limit);
+  const explanation = await app.service.explain(question);
+  if (explanation.unread !== undefined) {
+    const { client } = places.own.redis;
+    const reason = await whyNotConnected(client);
+    if (reason === undefined) return explanation;
+    return { ...explanation, unread: redisMessages.unreachable(addressesOf(client), reason) };
+  }
+  if (limit !== undefined) {
+    await assertCountsHere(places, limit);
+    const isUnused = !explanation.limits.some(isTouched);
     const news = isUnused ? await noteElsewhere(places, limit) : undefined;
     if (news !== undefined) note(news);
-    return isWithoutHome(places.role, places.home) ? withoutChanges(explanation) : explanation;
-  } catch (error) {
-    // The app may have the class from another copy of the package.
-    if (error instanceof Error && error.name === 'RateLimitConfigError') throw new UsageError(error.message);
-    throw error;
-  } finally {
-    await app.close();
   }
-}
-
-/** The limit of an app that has this name; `undefined` if it is on a route, or there is none. */
-function namedIn(app: StartedApp, name: string): CompiledLimit | undefined {
-  return app.provided<LimitRegistry>('LimitRegistry')?.named.find(({ rule }) => rule.name === name)?.limit;
+  return isWithoutHome(places.role, places.home) ? withoutChanges(explanation) : explanation;
 }
 
 /** An explanation of counters alone, since the rate and mode may be changed, or a list may decide. */
@@ -137,22 +102,21 @@ function withoutChanges({ limits, ...explanation }: Explanation): Explanation {
   };
 }
 
-/** Reads the command line. Throws `UsageError` or `RateLimitConfigError`. */
-function readSettings(read: ReadArguments, environment: NodeJS.ProcessEnv): ExplainSettings {
-  if (read.positionals.length > 0) throw new UsageError(cliMessages.noArguments(withoutSecrets(read.positionals[0]!)));
+function readSettings(read: ReadArguments) {
+  argumentsOf(read);
   if (!read.values.has('module')) refuseOptions(read, OF_ROUTES, "explanations of an app, with '--module'");
-  const place = readPlace(read, environment, { name: read.values.get('name') });
+  const place = readPlace(read, { name: read.values.get('name') });
   const name = 'file' in place ? read.values.get('name') : place.limit?.name;
   return { place, question: questionOf(read, name), json: read.switches.has('json') };
 }
 
-function questionOf({ values, lists }: ReadArguments, name: string | undefined): CommandQuestion {
+function questionOf({ values, lists }: ReadArguments, name: string | undefined) {
   const keys = lists.get('key') ?? [];
   const share = values.get('share');
   if (share === '') throw new UsageError(cliMessages.wrongOption('share', share, 'a tenant'));
   const asked = {
-    ...(values.has('cost') ? { cost: units(values.get('cost')!) } : {}),
-    ...(share === undefined ? {} : { share }),
+    ...(values.has('cost') && { cost: units(values.get('cost')!) }),
+    ...(share !== undefined && { share }),
   };
   const [controller, handler] = OF_ROUTES.map((option) => values.get(option));
   if (controller !== undefined || handler !== undefined) {

@@ -1,5 +1,4 @@
 import { existsSync } from 'node:fs';
-import { dirname, join } from 'node:path';
 import type TS from 'typescript';
 import { initMessages } from '../../engine/errors/messages/cli.js';
 import { InputError } from '../command.js';
@@ -16,7 +15,7 @@ export function addModule(source: Source): boolean {
   if (options === undefined) throw new InputError(initMessages.noDecorator(source.shown));
   if (/\bRateLimitModule\b/.test(source.text)) return false;
   source.own('RateLimitModule');
-  const imports = propertyOf(source, options, 'imports');
+  const imports = source.valueOf(source.property(options, 'imports'));
   if (imports === undefined) {
     const first = options.properties[0];
     const lead = first === undefined ? '\n  ' : leadOf(source, first);
@@ -72,12 +71,12 @@ function leadOf(source: Source, node: TS.Node): string {
 /** The file of a module's first controller, if its import reveals it. */
 export function controllerFile(source: Source): string | undefined {
   const options = moduleOptions(source);
-  const controllers = options && propertyOf(source, options, 'controllers');
+  const controllers = options && source.valueOf(source.property(options, 'controllers'));
   if (controllers === undefined || !source.ts.isArrayLiteralExpression(controllers)) return undefined;
   const [first] = controllers.elements;
   const from = first === undefined ? undefined : source.imported.get(source.before(first));
   if (from === undefined || !from.module.startsWith('.')) return undefined;
-  const path = `${join(dirname(source.path), from.module.replace(/\.js$/, ''))}.ts`;
+  const path = source.pathOf(from.module);
   return existsSync(path) ? path : undefined;
 }
 
@@ -88,7 +87,7 @@ export function addExample(source: Source): string | undefined {
   let added: string | undefined;
   source.visit(source.ast, (node) => {
     if (added !== undefined || !ts.isMethodDeclaration(node)) return;
-    const route = (ts.getDecorators(node) ?? []).find((each) => ROUTES.has(decoratorName(source, each)));
+    const route = source.decoratorsOf(node).find((each) => ROUTES.has(decoratorName(source, each)));
     if (route === undefined) return;
     source.own('RateLimit');
     const limit = `@RateLimit({ algo: 'token-bucket', rate: 5, interval: '10s' })`.replaceAll("'", quoteOf(source));
@@ -106,11 +105,8 @@ export function addTestHelper(source: Source): boolean {
   source.visit(source.ast, (node) => {
     if (!ts.isCallExpression(node) || !ts.isPropertyAccessExpression(node.expression)) return;
     const { expression, name } = node.expression;
-    if (
-      name.text !== 'createTestingModule' ||
-      source.imported.get(source.before(expression))?.module !== '@nestjs/testing'
-    )
-      return;
+    const from = source.imported.get(source.before(expression));
+    if (name.text !== 'createTestingModule' || from?.module !== '@nestjs/testing') return;
     source.want(`${PACKAGE}/testing`, 'RateLimitTesting');
     const text = source.before(node);
     // Formatted like Prettier. The lines of a template literal are part of its value.
@@ -123,12 +119,11 @@ export function addTestHelper(source: Source): boolean {
   return added;
 }
 
-/** The object passed to the first `@Module`. */
 function moduleOptions(source: Source): TS.ObjectLiteralExpression | undefined {
   const { ts } = source;
   for (const statement of source.ast.statements) {
     if (!ts.isClassDeclaration(statement)) continue;
-    for (const decorator of ts.getDecorators(statement) ?? []) {
+    for (const decorator of source.decoratorsOf(statement)) {
       if (decoratorName(source, decorator) !== 'Module') continue;
       const [options] = (decorator.expression as TS.CallExpression).arguments;
       if (options !== undefined && ts.isObjectLiteralExpression(options)) return options;
@@ -142,10 +137,4 @@ function decoratorName(source: Source, { expression }: TS.Decorator): string {
   if (!source.ts.isCallExpression(expression)) return '';
   const from = source.imported.get(source.before(expression.expression));
   return from?.module === '@nestjs/common' ? from.name : '';
-}
-
-function propertyOf(source: Source, options: TS.ObjectLiteralExpression, name: string): TS.Expression | undefined {
-  const { ts } = source;
-  const property = options.properties.find((each) => each.name !== undefined && source.before(each.name) === name);
-  return property !== undefined && ts.isPropertyAssignment(property) ? property.initializer : undefined;
 }

@@ -1,26 +1,24 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join, relative, sep } from 'node:path';
-import { cliMessages, initMessages } from '../../engine/errors/messages/cli.js';
+import { initMessages } from '../../engine/errors/messages/cli.js';
 import { printableLines } from '../../engine/util/printable.js';
-import { type Command, InputError, UsageError } from '../command.js';
+import { argumentsOf, type Command, InputError } from '../command.js';
 import { finished } from '../migrate/imports.js';
-import { type Compiler, Formatter, loadCompiler } from '../migrate/project-tools.js';
+import { Project } from '../migrate/project.js';
+import { Formatter, jsonOf, loadCompiler, withParents } from '../migrate/project-tools.js';
 import { unifiedDiff } from '../migrate/report.js';
-import { Source } from '../migrate/source.js';
+import type { Source } from '../migrate/source.js';
 import { addExample, addModule, addTestHelper, controllerFile } from './add-limits.js';
 
 const PACKAGE = 'nestjs-sluice';
 
-/** A changed file, and a description of the change. */
 interface Change {
   readonly source: Source;
-  readonly hasCarriageReturns: boolean;
   readonly what: string;
 }
 
-/** Adds limits to a Nest project. */
 export const initCommand: Command = {
   usage: ['[options]'],
   about: `Adds to the Nest project in this folder: the module, which counts on the Redis of the
@@ -39,41 +37,41 @@ missing.`,
     'skip-install': { help: 'Installs nothing; prints what to install' },
   },
   exits: { 1: "this isn't a Nest project, or it could not be changed" },
-  async run({ switches, values, positionals }, { stdout }) {
-    if (positionals.length > 0) throw new UsageError(cliMessages.noArguments(positionals[0]));
-    const files = projectFiles(process.cwd(), values.get('module'));
-    const changes = changesOf(files, loadCompiler(files.folder));
+  async run(read, { stdout }) {
+    argumentsOf(read);
+    const { switches, values } = read;
+    const folder = process.cwd();
+    const files = projectFiles(folder, values.get('module'));
+    const project = new Project(loadCompiler(folder), folder, []);
+    const changes = changesOf(files, project);
     const isDry = switches.has('dry-run');
-    const formatter = new Formatter(files.folder);
-    for (const { source, hasCarriageReturns } of changes) {
+    const formatter = new Formatter(folder);
+    for (const { source } of changes) {
       const text = await formatter.format(source.path, source.text, finished(source));
       if (isDry) stdout.write(unifiedDiff(source.shown, source.text, text));
-      else writeFileSync(source.path, hasCarriageReturns ? text.replaceAll('\n', '\r\n') : text);
+      else writeFileSync(source.path, project.inOwnLines(source.path, text));
     }
     const lines = changes.map(({ source, what }) => `  ${source.shown}: ${what}`);
     if (changes.length === 0) lines.push('The project has limits already: nothing is changed.');
     else lines.unshift(isDry ? 'Would change:' : 'Changed:');
     stdout.write(printableLines(lines));
-    const manager = new PackageManager(files.folder);
-    const command = manager.command(PACKAGE);
-    const isMissing = !isInstalled(files.folder);
-    if (isMissing && !isDry && !switches.has('skip-install') && !manager.install(PACKAGE)) {
-      throw new InputError(initMessages.notInstalled(command));
+    const install = installerOf(folder);
+    const isMissing = !isInstalled(folder);
+    const isLeft = isDry || switches.has('skip-install');
+    if (isMissing && !isLeft && !isInstalledBy(install, folder)) {
+      throw new InputError(initMessages.notInstalled(`${install} ${PACKAGE}`));
     }
-    stdout.write(next(files, manager, isMissing && (isDry || switches.has('skip-install'))));
+    stdout.write(next(files, install, isMissing && isLeft));
     return 0;
   },
 };
 
-function changesOf(files: ProjectFiles, ts: Compiler): Change[] {
+function changesOf(files: ProjectFiles, project: Project): Change[] {
   const changes: Change[] = [];
   const add = (path: string, change: (source: Source) => string | undefined) => {
-    const known = changes.find(({ source }) => source.path === path);
-    const text = readFileSync(path, 'utf8');
-    const source = known?.source ?? new Source(ts, path, shownPath(files.folder, path), text.replaceAll('\r\n', '\n'));
+    const source = project.sourceAt(path);
     const what = change(source);
-    if (what === undefined) return source;
-    changes.push({ source, hasCarriageReturns: text.includes('\r\n'), what });
+    if (what !== undefined) changes.push({ source, what });
     return source;
   };
   const root = add(files.module, (source) =>
@@ -98,63 +96,45 @@ function isInstalled(folder: string): boolean {
   return places.some((place) => existsSync(join(place, PACKAGE, 'package.json')));
 }
 
-function next({ dependencies }: ProjectFiles, manager: PackageManager, isMissing: boolean): string {
+function next({ dependencies }: ProjectFiles, install: string, isMissing: boolean): string {
   const hasClient = dependencies.has('ioredis') || dependencies.has('redis');
   const lines = [
     '',
     'Next:',
-    ...(isMissing ? [`  ${manager.command(PACKAGE)}`] : []),
+    ...(isMissing ? [`  ${install} ${PACKAGE}`] : []),
     '  npm run start',
     "  for i in 1 2 3 4 5 6; do curl -so /dev/null -w '%{http_code}\\n' localhost:3000; done  # the last one: 429",
-    ...(hasClient ? [] : [`  ${manager.command('ioredis')}  # to count on Redis: set REDIS_URL`]),
+    ...(hasClient ? [] : [`  ${install} ioredis  # to count on Redis: set REDIS_URL`]),
   ];
   return `${lines.join('\n')}\n`;
 }
 
-const LOCKS: Readonly<Record<string, readonly [program: string, verb: string]>> = {
-  'pnpm-lock.yaml': ['pnpm', 'add'],
-  'yarn.lock': ['yarn', 'add'],
-  'package-lock.json': ['npm', 'install'],
+const INSTALLERS: Readonly<Record<string, string>> = {
+  'pnpm-lock.yaml': 'pnpm add',
+  'yarn.lock': 'yarn add',
+  'package-lock.json': 'npm install',
 };
 
-/** Installs packages with the project's package manager. */
-class PackageManager {
-  private readonly program: string;
-  private readonly verb: string;
-
-  /** The package manager of the nearest lock file. In a workspace, that is in a parent folder. */
-  constructor(private readonly folder: string) {
-    let found: readonly [string, string] = ['npm', 'install'];
-    for (let at = folder; ; at = dirname(at)) {
-      const lock = Object.keys(LOCKS).find((name) => existsSync(join(at, name)));
-      if (lock !== undefined) found = LOCKS[lock]!;
-      if (lock !== undefined || dirname(at) === at) break;
-    }
-    [this.program, this.verb] = found;
-  }
-
-  /** The command that installs a package. */
-  command(name: string): string {
-    return `${this.program} ${this.verb} ${name}`;
-  }
-
-  /** Returns true if it was installed. */
-  install(name: string): boolean {
-    const { status } = spawnSync(this.program, [this.verb, name], {
-      cwd: this.folder,
-      stdio: ['ignore', 2, 2],
-      shell: process.platform === 'win32',
-    });
-    return status === 0;
-  }
+/** The command of the project's package manager, by the nearest lock file. In a workspace, that is in a parent folder. */
+function installerOf(folder: string): string {
+  const locks = withParents(folder).flatMap((at) =>
+    Object.keys(INSTALLERS).filter((name) => existsSync(join(at, name))),
+  );
+  return INSTALLERS[locks[0] ?? 'package-lock.json']!;
 }
 
-/** The files and dependencies of a Nest project. */
+function isInstalledBy(install: string, folder: string): boolean {
+  const [program = '', verb = ''] = install.split(' ');
+  const { status } = spawnSync(program, [verb, PACKAGE], {
+    cwd: folder,
+    stdio: ['ignore', 2, 2],
+    shell: process.platform === 'win32',
+  });
+  return status === 0;
+}
+
 interface ProjectFiles {
-  readonly folder: string;
-  /** The file of the root module. */
   readonly module: string;
-  /** The e2e specs of the project. */
   readonly specs: readonly string[];
   /** The names of its dependencies of any kind. */
   readonly dependencies: ReadonlySet<string>;
@@ -171,25 +151,12 @@ function projectFiles(folder: string, given: string | undefined): ProjectFiles {
   const sourceRoot = jsonOf(join(folder, 'nest-cli.json'))?.['sourceRoot'];
   const root = typeof sourceRoot === 'string' ? sourceRoot : 'src';
   const module = join(folder, given ?? join(root, 'app.module.ts'));
-  if (!existsSync(module)) throw new InputError(initMessages.noModule(shownPath(folder, module)));
-  return { folder, module, specs: [...specsIn(join(folder, 'test')), ...specsIn(dirname(module))], dependencies };
-}
-
-/** A path for messages. */
-function shownPath(folder: string, path: string): string {
-  return relative(folder, path).replaceAll(sep, '/');
+  if (!existsSync(module)) throw new InputError(initMessages.noModule(relative(folder, module).replaceAll(sep, '/')));
+  return { module, specs: [...specsIn(join(folder, 'test')), ...specsIn(dirname(module))], dependencies };
 }
 
 function specsIn(folder: string): string[] {
   if (!existsSync(folder)) return [];
   const files = readdirSync(folder, { recursive: true, encoding: 'utf8' });
   return files.filter((file) => E2E.test(file) && !file.includes('node_modules')).map((file) => join(folder, file));
-}
-
-function jsonOf(path: string): Record<string, unknown> | undefined {
-  try {
-    return JSON.parse(readFileSync(path, 'utf8')) as Record<string, unknown>;
-  } catch {
-    return undefined;
-  }
 }

@@ -2,74 +2,34 @@ import { ConsoleLog } from '../../console/changes/change-log.js';
 import { readNoted } from '../../console/telemetry/noted-keys.js';
 import { hasPart, ShownNames } from '../../console/shown-names.js';
 import { cliMessages } from '../../engine/errors/messages/cli.js';
-import type { ExplainedLimit } from '../../nest/explain/explanation.js';
+import type { Explanation } from '../../nest/explain/explanation.js';
 import type { Limiter } from '../../app/limiter/limiter.js';
 import type { WithinOptions } from '../../engine/limits/consume-options.js';
-import type { LimitRegistry } from '../../app/rules/limit-registry.js';
 import { keysOfShown } from '../../app/rules/ancestors.js';
 import type { Rule } from '../../app/rules/rule.js';
 import { columns, printableJson, printableLines, showMs } from '../../engine/util/printable.js';
-import { placesOf, redisOf, routesOf, type StartedApp } from '../app/started-app.js';
-import {
-  argumentsOf,
-  asPublished,
-  causeOf,
-  OPERATION_OPTIONS,
-  refuseBareAddress,
-  timeOf,
-  withApp,
-} from '../app/operation.js';
-import { type Place, readPlace } from '../app/place.js';
+import { limitNamed, placesOf, redisOf, routesOf, type StartedApp } from '../app/started-app.js';
+import { asPublished, causeOf, OPERATION_OPTIONS, refuseBareAddress, timeOf, withApp } from '../app/operation.js';
+import { readPlace } from '../app/place.js';
 import { isWithoutHome } from '../app/app-redis.js';
 import { assertCountsHere, assertHasHome, assertUsed, isTouched } from '../app/used-names.js';
 import { hashedHeader } from '../../app/key-resolvers/header.js';
-import { type Command, type CommandOptions, InputError, type ReadArguments, UsageError } from '../command.js';
+import {
+  argumentsOf,
+  type Command,
+  type CommandOptions,
+  InputError,
+  type ReadArguments,
+  UsageError,
+} from '../command.js';
 
-/** An action on the counter of a key. */
-export type KeyAction = 'block' | 'unblock' | 'reset';
+type KeyAction = 'block' | 'unblock' | 'reset';
 
-/** The settings of a command line. */
-export interface KeySettings {
-  readonly action: KeyAction;
-  readonly place: Place;
-  readonly limit: string;
-  readonly key: string;
-  /** The duration of a block. */
-  readonly time: string;
-  readonly cause: { readonly by?: string; readonly reason?: string };
-  readonly force: boolean;
-  readonly json: boolean;
-}
+type KeySettings = ReturnType<typeof readSettings>;
+type KeyState = ReturnType<typeof stateOf>;
+type KeyReport = Awaited<ReturnType<typeof changeKey>>;
 
-/** The state of a key, before or after the action. */
-interface KeyState {
-  readonly quota: number;
-  readonly mode: ExplainedLimit['mode']['mode'];
-  /** Absent if a list decides. */
-  readonly state?: ExplainedLimit['state'];
-}
-
-/** The result of a command. */
-interface KeyReport {
-  readonly action: KeyAction;
-  readonly limit: string;
-  readonly key: string;
-  readonly before: KeyState;
-  readonly after: KeyState;
-  /** The reason if changes of the limit could not be read. The quota is then the configured one. */
-  readonly unread?: string;
-}
-
-/** Maximum number of blocked keys in an error message. */
 const MOST_FOUND = 20;
-
-type Change = (limiter: Limiter, key: string, options: WithinOptions, time: string) => Promise<unknown>;
-
-const CHANGES: Readonly<Record<KeyAction, Change>> = {
-  block: (limiter, key, options, time) => limiter.block(key, time, options),
-  unblock: (limiter, key, options) => limiter.unblock(key, options),
-  reset: (limiter, key, options) => limiter.reset(key, options),
-};
 
 const BLOCK_OPTIONS: CommandOptions = {
   for: { value: '<time>', help: 'How long, at most 1 year (default: 10m)' },
@@ -77,12 +37,23 @@ const BLOCK_OPTIONS: CommandOptions = {
 };
 const OPTIONS: CommandOptions = { ...BLOCK_OPTIONS, for: { ...BLOCK_OPTIONS['for']!, onlyFor: "'block'" } };
 
-const ABOUT: Readonly<Record<KeyAction, { does: string; options: CommandOptions; nothing: string }>> = {
+interface Action {
+  readonly does: string;
+  readonly options: CommandOptions;
+  /** Further reasons why nothing is changed. */
+  readonly nothing: string;
+  change(limiter: Limiter, key: string, options: WithinOptions, time: string): Promise<unknown>;
+  done(time: string): string;
+}
+
+const ACTIONS: Readonly<Record<KeyAction, Action>> = {
   block: {
     does: `Blocks a key on all instances, even if it has units left, and replaces its current block.
 The counter of the key is left unchanged.`,
     options: BLOCK_OPTIONS,
     nothing: '',
+    change: (limiter, key, options, time) => limiter.block(key, time, options),
+    done: (time) => `blocked for ${time}`,
   },
   unblock: {
     does: `Ends the block of a key and forgets its offences. If the limit's own 'blockFor' had
@@ -91,46 +62,46 @@ such as the account in ann@x.com|203.0.113.7, pass that part: the error lists th
 keys with it that instances with a console recorded.`,
     options: OPTIONS,
     nothing: ', or the key is not blocked',
+    change: (limiter, key, options) => limiter.unblock(key, options),
+    done: () => 'not blocked any more',
   },
   reset: {
     does: 'Resets the counter of a key, so that all its units are available, and ends its block.',
     options: OPTIONS,
     nothing: ', or the key has used nothing',
+    change: (limiter, key, options) => limiter.reset(key, options),
+    done: () => 'starts fresh',
   },
 };
 
 const command = (action: KeyAction): Command => ({
   usage: ['<limit> <key> --redis <url> --limit <limit>', '<limit> <key> --module <file>'],
-  about: `${ABOUT[action].does} Prints the state before and after.
+  about: `${ACTIONS[action].does} Prints the state before and after.
 
 <limit> is the name of the limit in the app, from 'define' or the module's 'limits'.
 <key> is a key that the limit counts, such as tenant:acme or ip:203.0.113.7.`,
-  options: ABOUT[action].options,
+  options: ACTIONS[action].options,
   exits: {
-    1: `nothing was changed: Redis cannot be reached or has no counter of the limit${ABOUT[action].nothing}`,
+    1: `nothing was changed: Redis cannot be reached or has no counter of the limit${ACTIONS[action].nothing}`,
   },
   async run(read, { stdout }) {
-    const settings = readSettings(action, read, process.env);
+    const settings = readSettings(action, read);
     const place = await asPublished(settings.place);
-    const report = await withApp(place, true, (app) => changeKey(app, { ...settings, place }));
+    const report = await withApp(place, true, (app) => changeKey(app, settings));
     stdout.write(settings.json ? `${printableJson(report)}\n` : textOf(report, settings));
     return 0;
   },
 });
 
-/** Blocks a key temporarily. */
 export const blockCommand = command('block');
-/** Ends the block of a key. */
 export const unblockCommand = command('unblock');
-/** Resets a key, so that all its units are available. */
 export const resetCommand = command('reset');
 
-/** Reads the command line. Throws `UsageError` or `RateLimitConfigError`. */
-function readSettings(action: KeyAction, read: ReadArguments, environment: NodeJS.ProcessEnv): KeySettings {
+function readSettings(action: KeyAction, read: ReadArguments) {
   const [limit = '', key = ''] = argumentsOf(read, 'the name of a limit', 'a key such as tenant:acme');
   return {
     action,
-    place: readPlace(read, environment, { name: limit, published: true }),
+    place: readPlace(read, { name: limit, published: true }),
     limit,
     key: hashedHeader(key),
     time: timeOf(read) ?? '10m',
@@ -140,10 +111,10 @@ function readSettings(action: KeyAction, read: ReadArguments, environment: NodeJ
   };
 }
 
-async function changeKey(app: StartedApp, settings: KeySettings): Promise<KeyReport> {
-  const { action, place, limit, key: shown, time, force } = settings;
+async function changeKey(app: StartedApp, settings: KeySettings) {
+  const { action, limit, key: shown, time, force } = settings;
   const { service } = app;
-  const rule = app.provided<LimitRegistry>('LimitRegistry')?.named.find((each) => each.rule.name === limit)?.rule;
+  const rule = limitNamed(app, limit)?.rule;
   const routes = rule === undefined ? routesOf(app, limit) : [];
   if (routes.length > 0) throw new UsageError(cliMessages.changesOnRoute(limit, routes));
   // For an unknown name, the explanation has a message.
@@ -151,7 +122,7 @@ async function changeKey(app: StartedApp, settings: KeySettings): Promise<KeyRep
   if (path === undefined) throw new UsageError(cliMessages.wrongPath(limit, shown));
   if (rule?.perRoute === true) throw new UsageError(cliMessages.countsPerRoute(limit));
   const question = { limit, key: path.key, ...path.options };
-  const places = 'file' in place ? undefined : placesOf(app);
+  const places = placesOf(app);
   if (places !== undefined && rule !== undefined) assertHasHome(places, rule.limit);
   const before = stateOf(await service.explain(question), cliMessages.unreadState);
   const isUsed = isTouched(before);
@@ -168,9 +139,10 @@ async function changeKey(app: StartedApp, settings: KeySettings): Promise<KeyRep
   if (action === 'reset' && before.state !== undefined && !isUsed) {
     throw new InputError(cliMessages.nothingCounted(limit, shown));
   }
-  await CHANGES[action](service.ofRule(rule as Rule), path.key, path.options, time);
+  await ACTIONS[action].change(service.ofRule(rule as Rule), path.key, path.options, time);
   const after = stateOf(await service.explain(question), cliMessages.unreadAfter);
   await leave(new ConsoleLog(redisOf(app).redis, new ShownNames(false)), settings);
+  // If changes of the limit can't be read, the quota is the configured one.
   const isUnread = places !== undefined && isWithoutHome(places.role, places.home);
   return { action, limit, key: shown, before, after, ...(isUnread && { unread: cliMessages.changesAtHome() }) };
 }
@@ -191,12 +163,10 @@ async function blockedWithPart(app: StartedApp, rule: Rule, part: string): Promi
   return keys.filter((_, index) => blocked[index]);
 }
 
-function stateOf(
-  { limits, unread }: { readonly limits: readonly ExplainedLimit[]; readonly unread?: string },
-  message: (reason: string) => string,
-): KeyState {
+function stateOf({ limits, unread }: Explanation, message: (reason: string) => string) {
   if (unread !== undefined) throw new InputError(message(unread));
   const { quota, mode, state } = limits[0]!;
+  // There is no state if a list decides.
   return { quota, mode: mode.mode, ...(state && { state }) };
 }
 
@@ -208,19 +178,13 @@ async function leave(entries: ConsoleLog, { action, limit, key, time, cause }: K
   await entries.write({ at: Date.now(), action, limit, key, ...cause, ...after });
 }
 
-const DONE = {
-  block: (time: string) => `blocked for ${time}`,
-  unblock: () => 'not blocked any more',
-  reset: () => 'starts fresh',
-} as const satisfies Record<KeyAction, (time: string) => string>;
-
 function textOf({ action, limit, key, before, after, unread }: KeyReport, { time }: KeySettings): string {
   const rows = [
     ['', 'left', 'resets in', 'blocked for'],
     ['before', ...cells(before)],
     ['after', ...cells(after)],
   ];
-  const lines = [`limit '${limit}', key '${key}': ${DONE[action](time)}`, '', ...columns(rows)];
+  const lines = [`limit '${limit}', key '${key}': ${ACTIONS[action].done(time)}`, '', ...columns(rows)];
   if (action === 'block' && after.mode !== 'enforce') {
     lines.push('', `the limit is ${after.mode === 'off' ? 'off' : 'in shadow mode'}, so it refuses nobody`);
   }

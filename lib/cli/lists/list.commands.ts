@@ -1,6 +1,5 @@
 import { isIP } from 'node:net';
 import { changeText } from '../../nest/explain/format.js';
-import type { ListEntry } from '../../app/config/list-entry.js';
 import { hashedHeader } from '../../app/key-resolvers/header.js';
 import { cliMessages } from '../../engine/errors/messages/cli.js';
 import { entryOf } from '../../app/overrides/lists/listed.js';
@@ -9,11 +8,12 @@ import type { OverrideRecord } from '../../app/overrides/override-record.js';
 import { printableJson, printableLines } from '../../engine/util/printable.js';
 import { withoutSecrets } from '../../engine/errors/reasons.js';
 import { changesRedisOf, type Places, placesOf, type StartedApp } from '../app/started-app.js';
-import { argumentsOf, causeOf, OPERATION_OPTIONS, timeOf, withApp } from '../app/operation.js';
+import { causeOf, OPERATION_OPTIONS, timeOf, withApp } from '../app/operation.js';
 import { recordReport, storedOverride, valueText } from '../app/stored-overrides.js';
 import { readPlace } from '../app/place.js';
 import { assertKeepsChanges, assertUsedName, assertUsedPrefix } from '../app/used-names.js';
 import {
+  argumentsOf,
   type Command,
   type CommandOption,
   type CommandOptions,
@@ -22,16 +22,7 @@ import {
   UsageError,
 } from '../command.js';
 
-/** An action on a list. */
 type ListAction = 'deny' | 'allow' | 'unlist';
-
-/** The result of a command. */
-interface ListReport {
-  readonly entry: ListEntry;
-  readonly limit: string | undefined;
-  readonly before: OverrideRecord | undefined;
-  readonly after: OverrideRecord | undefined;
-}
 
 const FOR: CommandOption = {
   value: '<time>',
@@ -79,12 +70,11 @@ count by such as tenant:acme, or a prefix of identities such as 'trial:*'.`,
   },
   async run(read, { stdout }) {
     const [who = ''] = argumentsOf(read, 'who: an address, a network, an identity or a pattern');
-    const name = read.values.get('name');
     // Validated before connecting.
     readWho(who);
     causeOf(read);
-    const place = readPlace(read, process.env, { name, optional: true });
-    const report = await withApp(place, true, (app) => changeList(app, action, who, name, read, !('file' in place)));
+    const place = readPlace(read, { name: read.values.get('name'), optional: true });
+    const report = await withApp(place, true, (app) => changeList(app, action, who, read));
     const { entry, limit, before, after } = report;
     stdout.write(
       read.switches.has('json')
@@ -95,11 +85,8 @@ count by such as tenant:acme, or a prefix of identities such as 'trial:*'.`,
   },
 });
 
-/** Denies keys and addresses. */
 export const denyCommand = command('deny');
-/** Exempts keys and addresses. */
 export const allowCommand = command('allow');
-/** Removes an entry. */
 export const unlistCommand = command('unlist');
 
 /** Throws if no instance would read the change. */
@@ -109,20 +96,15 @@ async function assertRead(places: Places, limit: string | undefined, isForced: b
   await (limit === undefined ? assertUsedPrefix(places) : assertUsedName(places, limit));
 }
 
-async function changeList(
-  app: StartedApp,
-  action: ListAction,
-  who: string,
-  limit: string | undefined,
-  read: ReadArguments,
-  isChecked: boolean,
-): Promise<ListReport> {
+async function changeList(app: StartedApp, action: ListAction, who: string, read: ReadArguments) {
+  const limit = read.values.get('name');
   const own = changesRedisOf(app);
   const key = readWho(who);
   const entry = entryOf(key);
   const address = { kind: 'list', limit: limit ?? '', key } as const;
   const before = await storedOverride(own, address);
-  if (isChecked) await assertRead(placesOf(app), limit, read.switches.has('force'));
+  const places = placesOf(app);
+  if (places !== undefined) await assertRead(places, limit, read.switches.has('force'));
   const time = timeOf(read);
   const of = { ...causeOf(read), ...(limit !== undefined && { limit }) };
   if (action === 'unlist') {
@@ -150,15 +132,14 @@ function json(record: OverrideRecord | undefined): object | null {
   return record === undefined ? null : recordReport(record);
 }
 
-function textOf({ entry, limit, before, after }: ListReport): string {
+function textOf({ entry, limit, before, after }: Awaited<ReturnType<typeof changeList>>): string {
   const who = entry.ip ?? entry.identity ?? entry.pattern;
-  const lines = [
+  return printableLines([
     `${who}, ${limit === undefined ? 'all limits' : `limit '${limit}'`}`,
     '',
     `before  ${stateText(before)}`,
     `after   ${stateText(after)}`,
-  ];
-  return printableLines(lines);
+  ]);
 }
 
 function stateText(record: OverrideRecord | undefined): string {

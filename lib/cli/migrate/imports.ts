@@ -28,16 +28,19 @@ export function finished(source: Source): string {
   const missing = new Map([...source.wanted].map(([module, names]) => [module, new Set(names)]));
   let place: number | undefined;
   for (const declaration of declarations) {
-    const removed = removedNames(now, declaration, isGone);
-    const names = namesFor(now, declaration, missing, usedNow);
-    if (removed === 'all' && names.length === 0) {
+    const { importClause } = declaration;
+    const bindings = importClause?.namedBindings;
+    if (importClause === undefined || (bindings !== undefined && !ts.isNamedImports(bindings))) continue;
+    const elements = bindings?.elements ?? [];
+    const locals = [importClause, ...elements].flatMap(({ name }) => name?.text ?? []);
+    const added = bindings === undefined ? [] : namesFor(declaration, bindings, missing, usedNow);
+    if (added.length === 0 && locals.length > 0 && locals.every(isGone)) {
       place ??= declaration.getStart(now.ast);
       const end = /^[ \t]*\n?/.exec(body.slice(declaration.end))![0].length;
       edits.replace(declaration.getStart(now.ast), declaration.end + end, '');
-    } else if (removed !== 'none' || names.length > 0) {
-      const text = namedImports(now, declaration, removed === 'all' ? undefined : isGone, names);
-      const bindings = declaration.importClause?.namedBindings;
-      if (bindings !== undefined) edits.replace(bindings.getStart(now.ast), bindings.end, text);
+    } else if (bindings !== undefined && (added.length > 0 || locals.some(isGone))) {
+      const kept = elements.filter(({ name }) => !isGone(name.text)).map((element) => now.before(element));
+      edits.replace(bindings.getStart(now.ast), bindings.end, namedImports(now.before(bindings), [...kept, ...added]));
     }
   }
   const quote = quoteOf(source);
@@ -61,61 +64,28 @@ function sorted(names: readonly string[]): string[] {
   return names.toSorted((a, b) => bareName(a).localeCompare(bareName(b)));
 }
 
-/** The names that a file uses, including those of helpers to add. */
 function namesOf(source: Source): Set<string> {
-  const names = new Set<string>();
-  source.visit(source.ast, (node) => {
-    const { ts } = source;
-    if (!ts.isIdentifier(node) || ts.isImportSpecifier(node.parent) || ts.isImportClause(node.parent)) return;
-    if (ts.isPropertyAccessExpression(node.parent) && node.parent.name === node) return;
-    if (ts.isPropertyAssignment(node.parent) && node.parent.name === node) return;
-    names.add(node.text);
-  });
-  return names;
+  return new Set(source.uses().map(({ text }) => text));
 }
 
-/** The names of an import that are no longer used. */
-function removedNames(now: Source, { importClause }: TS.ImportDeclaration, isGone: (local: string) => boolean) {
-  const bindings = importClause?.namedBindings;
-  if (importClause === undefined) return 'none';
-  const locals =
-    bindings !== undefined && now.ts.isNamedImports(bindings) ? bindings.elements.map(({ name }) => name.text) : [];
-  if (bindings !== undefined && !now.ts.isNamedImports(bindings)) return 'none';
-  const all = importClause.name === undefined ? locals : [importClause.name.text, ...locals];
-  const gone = all.filter(isGone);
-  if (gone.length === 0 || all.length === 0) return 'none';
-  return gone.length === all.length ? 'all' : 'some';
-}
-
-/** The missing names that an import of a module provides. */
 function namesFor(
-  now: Source,
   { importClause, moduleSpecifier }: TS.ImportDeclaration,
+  { elements }: TS.NamedImports,
   missing: Map<string, Set<string>>,
   used: ReadonlySet<string>,
 ): string[] {
   const module = (moduleSpecifier as TS.StringLiteral).text;
-  const bindings = importClause?.namedBindings;
   const wanted = missing.get(module);
-  if (wanted === undefined || bindings === undefined || !now.ts.isNamedImports(bindings)) return [];
-  const isTypeOnly = importClause?.getText(now.ast).startsWith('type ') === true;
-  const have = new Set(bindings.elements.map(({ name }) => name.text));
+  if (wanted === undefined) return [];
+  const have = new Set(elements.map(({ name }) => name.text));
   for (const name of wanted) if (have.has(bareName(name))) wanted.delete(name);
-  if (isTypeOnly) return [];
+  if (importClause!.getText().startsWith('type ')) return [];
   missing.delete(module);
   return [...wanted].filter((name) => used.has(bareName(name)));
 }
 
-function namedImports(
-  now: Source,
-  { importClause }: TS.ImportDeclaration,
-  isGone: ((local: string) => boolean) | undefined,
-  added: readonly string[],
-): string {
-  const bindings = importClause!.namedBindings as TS.NamedImports;
-  const kept = isGone === undefined ? [] : bindings.elements.filter(({ name }) => !isGone(name.text));
-  const names = [...kept.map((element) => now.before(element)), ...added];
-  const before = now.before(bindings);
+/** The names of an import, in the layout that it had before. */
+function namedImports(before: string, names: readonly string[]): string {
   const lead = /^\{\s*\n([ \t]*)/.exec(before)?.[1];
   if (lead !== undefined && names.join(', ').length > 60)
     return `{\n${names.map((name) => `${lead}${name},\n`).join('')}}`;

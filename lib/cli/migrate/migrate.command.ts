@@ -2,15 +2,16 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type TS from 'typescript';
 import { cliMessages, migrateMessages } from '../../engine/errors/messages/cli.js';
+import { counted } from '../../engine/errors/wording.js';
 import { printableLines } from '../../engine/util/printable.js';
 import { VERSION } from '../../storage/telemetry/version.js';
 import { type Command, InputError, type Terminal, UsageError } from '../command.js';
-import { linesOf, MigrationReport, unifiedDiff } from './report.js';
+import { linesOf, type Note, unifiedDiff } from './report.js';
 import { finished } from './imports.js';
 import { type Compiler, Formatter, loadCompiler } from './project-tools.js';
 import { hasUncommittedChanges, Project } from './project.js';
 import { migrateRateLimiterFlexible } from './rate-limiter-flexible/index.js';
-import { Edits } from './source.js';
+import { Edits, type Source } from './source.js';
 import { migrateThrottler, THROTTLER_PACKAGES } from './throttler/index.js';
 
 /** The libraries that can be migrated: the name on the command line, their packages, and the function that converts them. */
@@ -26,9 +27,9 @@ interface Change {
   readonly shown: string;
   readonly before: string;
   readonly after: string | undefined;
+  readonly note?: Note;
 }
 
-/** `migrate [path...]`. */
 export const migrateCommand: Command = {
   usage: ['[options] [path...]'],
   about: `Converts an app's code from @nestjs/throttler and rate-limiter-flexible so that its routes
@@ -54,54 +55,44 @@ build and coverage. Uses the project's own TypeScript, version 5 or 6.`,
       throw new InputError(migrateMessages.uncommitted(folder));
     }
     const project = new Project(loadCompiler(folder), folder, positionals.length === 0 ? ['.'] : positionals);
-    const report = new MigrationReport();
-    const changes = origins.flatMap((name) => changesFrom(project, report, name));
+    const changes = changesOf(project, origins);
     const formatter = new Formatter(folder);
-    const merged: Change[] = [];
-    for (const change of new Map(changes.map((each) => [each.path, each])).values()) {
-      merged.push(await formatted(change, formatter));
+    for (const { path, shown, before, after } of changes) {
+      const text = after && (await formatter.format(path, before, after));
+      if (isDry) terminal.stdout.write(unifiedDiff(shown, before, text));
+      else if (text === undefined) rmSync(path);
+      else writeFileSync(path, project.inOwnLines(path, text));
     }
-    if (isDry) {
-      for (const { shown, before, after } of merged) terminal.stdout.write(unifiedDiff(shown, before, after));
-    } else {
-      for (const { path, after } of merged) {
-        if (after === undefined) rmSync(path);
-        else writeFileSync(path, project.inOwnLines(path, after));
-      }
-    }
-    write(terminal, report, merged, isDry);
+    const notes = changes.flatMap(({ note }) => note ?? []);
+    const changed = [...project.read.flatMap((source) => source.changed), ...notes];
+    const left = project.read.flatMap((source) => source.left);
+    write(terminal, changed, left, changes.length, isDry);
     return 0;
   },
 };
 
-async function formatted(change: Change, formatter: Formatter): Promise<Change> {
-  const { path, before, after } = change;
-  return after === undefined ? change : { ...change, after: await formatter.format(path, before, after) };
-}
-
-function changesFrom(project: Project, report: MigrationReport, name: keyof typeof ORIGINS): Change[] {
-  const { packages, migrate } = ORIGINS[name];
-  const sources = migrate(project, report);
+function changesOf(project: Project, origins: readonly (keyof typeof ORIGINS)[]): Change[] {
+  const rootsOf = (sources: readonly Source[]) => new Set(sources.map(({ path }) => project.rootOf(path)));
+  const migrated = origins.map((name) => ({ ...ORIGINS[name], roots: rootsOf(ORIGINS[name].migrate(project)) }));
   const changed = project.read.flatMap((source): Change[] => {
+    const { path, shown, text } = source;
     const after = finished(source);
-    if (after === source.text) return [];
-    return [
-      { path: source.path, shown: source.shown, before: source.text, after: after.trim() === '' ? undefined : after },
-    ];
+    return after === text ? [] : [{ path, shown, before: text, after: after.trim() === '' ? undefined : after }];
   });
-  const roots = new Set(sources.map(({ path }) => project.rootOf(path)));
-  const manifests = [...roots].flatMap((root): Change[] => {
-    if (root === undefined || changed.length === 0) return [];
+  if (changed.length === 0) return [];
+  const manifests = [...new Set(migrated.flatMap(({ roots }) => [...roots]))].flatMap((root): Change[] => {
+    if (root === undefined) return [];
     const texts = project.textsUnder(root);
     for (const { path, after } of changed) texts.set(path, after ?? '');
     const isUsed = (one: string): boolean =>
       [...texts.values()].some((text) => new RegExp(`['"]${one}['"/]`).test(text));
+    const packages = migrated.flatMap((each): readonly string[] => (each.roots.has(root) ? each.packages : []));
     const removed = packages.filter((one) => !isUsed(one));
-    const manifest = changedManifest(project.ts, root, ['nestjs-sluice', `^${VERSION}`], removed);
+    const manifest = changedManifest(project.ts, root, removed);
     if (manifest === undefined) return [];
     const shown = project.shownOf(manifest.path);
-    report.changed.push({ path: shown, line: manifest.line, text: manifestText(manifest.before, removed) });
-    return [{ path: manifest.path, shown, before: manifest.before, after: manifest.after }];
+    const note = { path: shown, line: manifest.line, text: manifestText(manifest.before, removed) };
+    return [{ ...manifest, shown, note }];
   });
   return [...changed, ...manifests];
 }
@@ -111,43 +102,25 @@ function manifestText(before: string, removed: readonly string[]): string {
   return `adds nestjs-sluice${gone.length === 0 ? '' : `, removes ${gone.join(', ')}`}: install dependencies again`;
 }
 
-function write({ stdout }: Terminal, report: MigrationReport, changes: readonly Change[], isDry: boolean): void {
+function write({ stdout }: Terminal, changed: Note[], left: Note[], files: number, isDry: boolean): void {
   const lines: string[] = [];
-  if (changes.length === 0 && report.left.length === 0) lines.push('Nothing to convert.');
-  if (report.changed.length > 0) {
-    lines.push(
-      `${isDry ? 'Would change' : 'Changed'} ${counted(report.changed.length, 'place')} in ${counted(changes.length, 'file')}:`,
-    );
-    lines.push(...linesOf(report.changed));
+  if (files === 0 && left.length === 0) lines.push('Nothing to convert.');
+  if (changed.length > 0) {
+    const does = isDry ? 'Would change' : 'Changed';
+    lines.push(`${does} ${counted(changed.length, 'place')} in ${counted(files, 'file')}:`, ...linesOf(changed));
   }
-  if (report.left.length > 0) {
-    lines.push(`Left ${counted(report.left.length, 'place')} for you:`, ...linesOf(report.left));
-  }
-  if (changes.length > 0 && !isDry) lines.push('Next: install dependencies, format, compile, and run your tests.');
+  if (left.length > 0) lines.push(`Left ${counted(left.length, 'place')} for you:`, ...linesOf(left));
+  if (files > 0 && !isDry) lines.push('Next: install dependencies, format, compile, and run your tests.');
   stdout.write(printableLines(lines));
 }
 
-function counted(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? '' : 's'}`;
-}
-
 const KINDS = ['dependencies', 'devDependencies', 'peerDependencies', 'optionalDependencies'];
+const PACKAGE = 'nestjs-sluice';
+/** The dependency on this package, in a package.json. */
+const ADDED = `"${PACKAGE}": "^${VERSION}"`;
 
-/** A change of a package.json: its text before and after. */
-interface ManifestChange {
-  readonly path: string;
-  readonly before: string;
-  readonly after: string;
-  readonly line: number;
-}
-
-/** Adds a dependency and removes others, as text, so that the rest is unchanged. */
-function changedManifest(
-  ts: Compiler,
-  root: string,
-  added: readonly [name: string, range: string] | undefined,
-  removed: readonly string[],
-): ManifestChange | undefined {
+/** Adds this package and removes others in a package.json, as text, so that the rest is unchanged. */
+function changedManifest(ts: Compiler, root: string, removed: readonly string[]) {
   const path = join(root, 'package.json');
   const before = readFileSync(path, 'utf8');
   const file = ts.parseJsonText(path, before);
@@ -155,7 +128,6 @@ function changedManifest(
   if (top === undefined || !ts.isObjectLiteralExpression(top)) return undefined;
   const edits = new Edits(before);
   let line = 1;
-  let hasAdded = false;
   const sections = top.properties.flatMap((property) => {
     const section = ts.isPropertyAssignment(property) ? property.initializer : undefined;
     const name = property.name !== undefined && ts.isStringLiteral(property.name) ? property.name.text : '';
@@ -163,15 +135,14 @@ function changedManifest(
       ? [{ name, section }]
       : [];
   });
-  if (added !== undefined)
-    hasAdded = sections.some(({ section }) => section.properties.some((p) => nameOf(p) === added[0]));
+  let hasAdded = sections.some(({ section }) => section.properties.some((property) => nameOf(property) === PACKAGE));
   for (const { name, section } of sections) {
     const entries = [...section.properties];
     const kept = entries.filter((property) => !removed.includes(nameOf(property)));
-    const isHost = added !== undefined && !hasAdded && name === 'dependencies';
+    const isHost = !hasAdded && name === 'dependencies';
     if (kept.length === entries.length && !isHost) continue;
     const texts = new Map(kept.map((property) => [nameOf(property), property.getText(file)]));
-    if (isHost) texts.set(added[0], `"${added[0]}": "${added[1]}"`);
+    if (isHost) texts.set(PACKAGE, ADDED);
     if (isHost) hasAdded = true;
     const isSorted = kept.every((property, index) => index === 0 || nameOf(kept[index - 1]!) < nameOf(property));
     const names = isSorted ? [...texts.keys()].toSorted() : [...texts.keys()];
@@ -182,11 +153,8 @@ function changedManifest(
     edits.replace(start, section.end, `{${lead}${names.map((key) => texts.get(key)).join(between)}${tail}}`);
     line = file.getLineAndCharacterOfPosition(start).line + 1;
   }
-  if (added !== undefined && !hasAdded) {
-    const first = top.properties.at(-1);
-    const entry = `"dependencies": {\n    "${added[0]}": "${added[1]}"\n  }`;
-    if (first !== undefined) edits.insert(first.end, `,\n  ${entry}`);
-  }
+  const last = top.properties.at(-1);
+  if (!hasAdded && last !== undefined) edits.insert(last.end, `,\n  "dependencies": {\n    ${ADDED}\n  }`);
   const after = edits.render();
   return after === before ? undefined : { path, before, after, line };
 }

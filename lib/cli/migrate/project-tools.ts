@@ -1,12 +1,22 @@
-import { realpathSync } from 'node:fs';
+import { readFileSync, realpathSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type TS from 'typescript';
 import { migrateMessages } from '../../engine/errors/messages/cli.js';
 import { InputError } from '../command.js';
 
-/** The API of the TypeScript compiler. */
+/** The content of a JSON file; `undefined` if it can't be read. */
+export function jsonOf(path: string): Record<string, unknown> | undefined {
+  return attempt(() => JSON.parse(readFileSync(path, 'utf8')) as Record<string, unknown>);
+}
+
+/** A folder and those that it is in, the nearest first. */
+export function withParents(folder: string): string[] {
+  const parent = dirname(folder);
+  return parent === folder ? [folder] : [folder, ...withParents(parent)];
+}
+
 export type Compiler = typeof TS;
 
 /** TypeScript 7 has no JavaScript API. Projects that use it may have version 6 installed as well. */

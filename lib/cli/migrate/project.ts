@@ -3,13 +3,17 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import { migrateMessages } from '../../engine/errors/messages/cli.js';
 import { InputError } from '../command.js';
-import type { Compiler } from './project-tools.js';
+import { type Compiler, jsonOf, withParents } from './project-tools.js';
 import { Source } from './source.js';
 
 const SKIPPED = /^(?:node_modules|dist|build|coverage|\..+)$/;
 const CODE = /(?<!\.d)\.[cm]?tsx?$/;
 
-/** The files of an application to migrate. */
+interface Declaration {
+  readonly source: Source;
+  readonly node: ReturnType<Source['declared']>;
+}
+
 export class Project {
   private readonly paths: readonly string[];
   private readonly texts = new Map<string, string>();
@@ -29,12 +33,10 @@ export class Project {
     for (const path of this.paths) this.texts.set(path, this.readText(path));
   }
 
-  /** The sources whose text matches. */
   matching(pattern: RegExp): Source[] {
     return this.paths.filter((path) => pattern.test(this.texts.get(path)!)).map((path) => this.sourceAt(path));
   }
 
-  /** All sources read so far. */
   get read(): readonly Source[] {
     return [...this.sources.values()];
   }
@@ -52,22 +54,11 @@ export class Project {
 
   /** The folder of the nearest package.json. */
   rootOf(path: string): string | undefined {
-    for (let at = dirname(path); ; at = dirname(at)) {
-      if (existsSync(join(at, 'package.json'))) return at;
-      if (dirname(at) === at) return undefined;
-    }
+    return withParents(dirname(path)).find((folder) => existsSync(join(folder, 'package.json')));
   }
 
-  manifestAt(root: string): Record<string, unknown> | undefined {
-    if (!this.manifests.has(root)) {
-      let manifest: Record<string, unknown> | undefined;
-      try {
-        manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Record<string, unknown>;
-      } catch {
-        manifest = undefined;
-      }
-      this.manifests.set(root, manifest);
-    }
+  private manifestAt(root: string): Record<string, unknown> | undefined {
+    if (!this.manifests.has(root)) this.manifests.set(root, jsonOf(join(root, 'package.json')));
     return this.manifests.get(root);
   }
 
@@ -87,7 +78,7 @@ export class Project {
   }
 
   /** The declaration of a constant or function with that name: in this file, or in the one that it is imported from. */
-  declaration(source: Source, name: string): { source: Source; node: ReturnType<Source['declared']> } | undefined {
+  declaration(source: Source, name: string): Declaration | undefined {
     const own = source.declared(name);
     if (own !== undefined) return { source, node: own };
     const from = source.imported.get(name);
@@ -97,21 +88,14 @@ export class Project {
     const places = this.matching(pattern)
       .map((other) => ({ source: other, node: other.declared(from.name) }))
       .filter(({ node }) => node !== undefined);
-    return places.length === 1
-      ? places[0]
-      : places.find(({ source: { path } }) => pathOf(source, from.module) === path);
+    return places.length === 1 ? places[0] : places.find(({ source: { path } }) => source.pathOf(from.module) === path);
   }
 
   /** The default export of a module. For an alias, only the last part is considered. */
-  private exportedByDefault(module: string): { source: Source; node: ReturnType<Source['declared']> } | undefined {
+  private exportedByDefault(module: string): Declaration | undefined {
     const end = `/${module.split('/').at(-1)!.replace(/\.js$/, '')}`;
     const places = this.matching(/export default/)
-      .filter(({ path }) =>
-        path
-          .replace(/\.[cm]?tsx?$/, '')
-          .replaceAll(sep, '/')
-          .endsWith(end),
-      )
+      .filter(({ shown }) => `/${shown.replace(/\.[cm]?tsx?$/, '')}`.endsWith(end))
       .map((source) => ({ source, node: source.exportedByDefault() }));
     return places.length === 1 && places[0]?.node !== undefined ? places[0] : undefined;
   }
@@ -128,18 +112,15 @@ export class Project {
     return text.replaceAll('\r\n', '\n');
   }
 
-  private sourceAt(path: string): Source {
+  /** The source of a file, also of one that was not passed. */
+  sourceAt(path: string): Source {
     let source = this.sources.get(path);
     if (source === undefined) {
-      source = new Source(this.ts, path, this.shownOf(path), this.texts.get(path)!);
+      source = new Source(this.ts, path, this.shownOf(path), this.texts.get(path) ?? this.readText(path));
       this.sources.set(path, source);
     }
     return source;
   }
-}
-
-function pathOf({ path }: Source, module: string): string {
-  return `${join(dirname(path), module.replace(/\.js$/, ''))}.ts`;
 }
 
 function collect(path: string, given: string, found: Set<string>): void {
@@ -160,9 +141,8 @@ function collect(path: string, given: string, found: Set<string>): void {
 export function hasUncommittedChanges(folder: string): boolean {
   try {
     const stdio: StdioOptions = ['ignore', 'pipe', 'ignore'];
-    return (
-      execFileSync('git', ['status', '--porcelain', '--', '.'], { cwd: folder, encoding: 'utf8', stdio }).trim() !== ''
-    );
+    const options = { cwd: folder, encoding: 'utf8', stdio } as const;
+    return execFileSync('git', ['status', '--porcelain', '--', '.'], options).trim() !== '';
   } catch {
     // Git isn't installed, or this isn't a work tree.
     return false;

@@ -1,14 +1,14 @@
+import { dirname, join } from 'node:path';
 import type TS from 'typescript';
 import type { Compiler } from './project-tools.js';
+import type { Note } from './report.js';
 
-/** A name that a file imports. */
 interface ImportedName {
   readonly module: string;
   /** Its name in that module. */
   readonly name: string;
 }
 
-/** A source file and its edits. */
 export class Source {
   readonly ast: TS.SourceFile;
   readonly edits: Edits;
@@ -18,6 +18,9 @@ export class Source {
   readonly wanted = new Map<string, Set<string>>();
   /** The declarations to add after the imports, by name. */
   readonly helpers = new Map<string, string>();
+  /** The changes of the migration, and the places that it left unchanged. */
+  readonly changed: Note[] = [];
+  readonly left: Note[] = [];
 
   constructor(
     readonly ts: Compiler,
@@ -46,8 +49,20 @@ export class Source {
   scratch(text: string): Source {
     const other = new Source(this.ts, this.path, this.shown, text);
     for (const [local, from] of this.imported) other.imported.set(local, from);
-    Object.assign(other, { wanted: this.wanted, helpers: this.helpers });
+    const { wanted, helpers, changed, left } = this;
+    Object.assign(other, { wanted, helpers, changed, left });
     return other;
+  }
+
+  done(node: TS.Node, text: string): void {
+    this.changed.push({ path: this.shown, line: this.lineOf(node), text });
+  }
+
+  /** Reports a place that is left unchanged, the reason and the alternative. Each place is reported once per reason. */
+  leave(node: TS.Node, text: string): void {
+    const line = this.lineOf(node);
+    const isKnown = this.left.some((other) => other.line === line && other.text === text);
+    if (!isKnown) this.left.push({ path: this.shown, line, text });
   }
 
   want(module: string, name: string): void {
@@ -62,8 +77,19 @@ export class Source {
     return name.replace(/^type /, '');
   }
 
+  /** The path of a module of the project that this file imports. */
+  pathOf(module: string): string {
+    return `${join(dirname(this.path), module.replace(/\.js$/, ''))}.ts`;
+  }
+
   lineOf(node: TS.Node): number {
     return this.ast.getLineAndCharacterOfPosition(node.getStart(this.ast)).line + 1;
+  }
+
+  /** The indentation of the line on which a node begins. */
+  indentOf(node: TS.Node): string {
+    const start = this.text.lastIndexOf('\n', node.getStart(this.ast)) + 1;
+    return /^[ \t]*/.exec(this.text.slice(start))![0];
   }
 
   /** The original text of a node. */
@@ -74,6 +100,11 @@ export class Source {
   /** The text of a node with its edits applied. */
   now(node: TS.Node): string {
     return this.edits.render(node.getStart(this.ast), node.end);
+  }
+
+  /** Returns true if no edit has replaced a node or a part of it. */
+  keeps(node: TS.Node): boolean {
+    return this.edits.keeps(node.getStart(this.ast), node.end);
   }
 
   rewrite(node: TS.Node, text: string): void {
@@ -107,6 +138,16 @@ export class Source {
     }
   }
 
+  /** Removes some entries of a list; if none is left, also the property that contains the list, unless it is the only one. */
+  removeFrom(list: TS.ArrayLiteralExpression, removed: ReadonlySet<TS.Node>): void {
+    const { parent } = list;
+    const isWhole = list.elements.every((element) => removed.has(element)) && this.ts.isPropertyAssignment(parent);
+    const owner = parent.parent;
+    if (isWhole && this.ts.isObjectLiteralExpression(owner) && owner.properties.length > 1) {
+      this.remove(owner.properties, new Set([parent]));
+    } else this.remove(list.elements, removed);
+  }
+
   /** Removes a node with the line break or space after it; for a declaration, also with an empty line after it. */
   removeLine(node: TS.Node, isDeclaration = false): void {
     const start = node.getStart(this.ast);
@@ -124,12 +165,16 @@ export class Source {
     callback(node);
   }
 
-  /** The uses of a name, without imports, properties and keys. */
   usesOf(local: string, under: TS.Node = this.ast): TS.Identifier[] {
+    return this.uses(under).filter(({ text }) => text === local);
+  }
+
+  /** The uses of all names, without imports, properties and keys. */
+  uses(under: TS.Node = this.ast): TS.Identifier[] {
     const { ts } = this;
     const found: TS.Identifier[] = [];
     this.visit(under, (node) => {
-      if (!ts.isIdentifier(node) || node.text !== local) return;
+      if (!ts.isIdentifier(node)) return;
       const { parent } = node;
       if (ts.isImportSpecifier(parent) || ts.isImportClause(parent)) return;
       if (ts.isPropertyAccessExpression(parent) && parent.name === node) return;
@@ -140,7 +185,6 @@ export class Source {
     return found;
   }
 
-  /** The local name of an import from a module. */
   localOf(module: RegExp, name: string): string | undefined {
     for (const [local, from] of this.imported) if (from.name === name && module.test(from.module)) return local;
     return undefined;
@@ -161,7 +205,6 @@ export class Source {
     return inner;
   }
 
-  /** The property of an object literal. */
   property(object: TS.ObjectLiteralExpression, name: string): TS.ObjectLiteralElementLike | undefined {
     return object.properties.find((property) => this.nameOf(property.name) === name);
   }
@@ -171,6 +214,15 @@ export class Source {
     if (property === undefined) return undefined;
     if (this.ts.isPropertyAssignment(property)) return property.initializer;
     return this.ts.isShorthandPropertyAssignment(property) ? property.name : undefined;
+  }
+
+  /** The function that a property is, or that is its value. */
+  functionOf(property: TS.ObjectLiteralElementLike) {
+    const { ts } = this;
+    if (ts.isMethodDeclaration(property)) return property;
+    const value = this.valueOf(property);
+    const fn = value && this.bare(value);
+    return fn !== undefined && (ts.isArrowFunction(fn) || ts.isFunctionExpression(fn)) ? fn : undefined;
   }
 
   /** The text of a property name; `undefined` for a computed name, or if there is none. */
@@ -190,7 +242,6 @@ export class Source {
     return this.ts.canHaveDecorators(node) ? (this.ts.getDecorators(node) ?? []) : [];
   }
 
-  /** The text of a string literal. */
   literal(node: TS.Expression | undefined): string | undefined {
     return node !== undefined && this.ts.isStringLiteralLike(this.bare(node))
       ? (this.bare(node) as TS.StringLiteralLike).text
@@ -274,7 +325,6 @@ export function isIn(node: TS.Node, container: TS.Node): boolean {
   return node.pos >= container.pos && node.end <= container.end;
 }
 
-/** A range of a text, and its replacement. */
 interface Edit {
   readonly start: number;
   readonly end: number;
@@ -286,10 +336,6 @@ export class Edits {
   private list: Edit[] = [];
 
   constructor(readonly original: string) {}
-
-  get isEmpty(): boolean {
-    return this.list.length === 0;
-  }
 
   insert(at: number, text: string): void {
     if (text !== '') this.list.push({ start: at, end: at, text });

@@ -36,19 +36,15 @@ export function constantOf(source: Source, expression: TS.Expression): number | 
   if (!ts.isBinaryExpression(node)) return undefined;
   const [left, right] = [constantOf(source, node.left), constantOf(source, node.right)];
   if (left === undefined || right === undefined) return undefined;
-  switch (node.operatorToken.kind) {
-    case ts.SyntaxKind.AsteriskToken:
-      return left * right;
-    case ts.SyntaxKind.PlusToken:
-      return left + right;
-    case ts.SyntaxKind.MinusToken:
-      return left - right;
-    case ts.SyntaxKind.SlashToken:
-      return left / right;
-    default:
-      return undefined;
-  }
+  return OPERATORS.get(source.before(node.operatorToken))?.(left, right);
 }
+
+const OPERATORS = new Map<string, (left: number, right: number) => number>([
+  ['*', (left, right) => left * right],
+  ['+', (left, right) => left + right],
+  ['-', (left, right) => left - right],
+  ['/', (left, right) => left / right],
+]);
 
 /** The milliseconds of a helper such as `seconds`; `undefined` for any other call. */
 export function helperOf(source: Source, { expression }: TS.CallExpression): number | undefined {
@@ -93,7 +89,6 @@ export function numberOf(source: Source, expression: TS.Expression): string {
   return isText && !isNumber ? `Number(${text})` : text;
 }
 
-/** The quote character of a file. */
 export function quoteOf(source: Source): "'" | '"' {
   const specifier = source.ast.statements.find(source.ts.isImportDeclaration)?.moduleSpecifier;
   return specifier !== undefined && source.before(specifier).startsWith('"') ? '"' : "'";

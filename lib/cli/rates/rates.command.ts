@@ -2,33 +2,15 @@ import { cliMessages } from '../../engine/errors/messages/cli.js';
 import { causeText, changeText } from '../../nest/explain/format.js';
 import type { LimitMode } from '../../engine/limits/limit-settings.js';
 import type { CurrentMode, CurrentRate } from '../../app/overrides/override.js';
-import type { LimitRegistry } from '../../app/rules/limit-registry.js';
 import { withoutSecrets } from '../../engine/errors/reasons.js';
 import { columns, printableJson, printableLines } from '../../engine/util/printable.js';
-import { changesRedisOf, placesOf, type StartedApp } from '../app/started-app.js';
-import {
-  argumentsOf,
-  asPublished,
-  causeOf,
-  OPERATION_OPTIONS,
-  refuseBareAddress,
-  timeOf,
-  withApp,
-} from '../app/operation.js';
+import { changesRedisOf, limitNamed, placesOf, type StartedApp } from '../app/started-app.js';
+import { asPublished, causeOf, OPERATION_OPTIONS, refuseBareAddress, timeOf, withApp } from '../app/operation.js';
 import { entryText, overrideReport, storedOverrides, valueText } from '../app/stored-overrides.js';
 import { hashedHeader } from '../../app/key-resolvers/header.js';
 import { readPlace } from '../app/place.js';
 import { assertKeepsChanges, assertUsedForChange } from '../app/used-names.js';
-import { type Command, InputError, type ReadArguments, refuseOptions, UsageError } from '../command.js';
-
-/** A rate and a mode, before or after the change. */
-interface Current {
-  readonly rate: CurrentRate;
-  readonly mode: CurrentMode;
-}
-
-/** Changes a limit. Resolves to true if there was anything to change. */
-type Work = (app: StartedApp, limit: string, read: ReadArguments) => Promise<boolean>;
+import { argumentsOf, type Command, InputError, type ReadArguments, refuseOptions, UsageError } from '../command.js';
 
 interface Part {
   /** The arguments after the name of the limit. The last one may be repeated. */
@@ -36,7 +18,8 @@ interface Part {
   readonly repeats?: true;
   /** The options that it doesn't accept. */
   readonly without: readonly string[];
-  readonly work: Work;
+  /** Changes a limit. Resolves to true if there was anything to change. */
+  readonly work: (app: StartedApp, limit: string, read: ReadArguments) => Promise<boolean>;
 }
 
 const PARTS: Readonly<Record<string, Part>> = {
@@ -74,7 +57,6 @@ const PARTS: Readonly<Record<string, Part>> = {
 };
 const NAMES = ['list', ...Object.keys(PARTS)];
 
-/** Lists and changes rates and modes. */
 export const ratesCommand: Command = {
   usage: [
     '[list] --redis <url>',
@@ -116,10 +98,11 @@ changes of a limit's rate and mode.`,
 async function list(read: ReadArguments): Promise<string> {
   if (read.positionals.length > 0) argumentsOf(read, 'list');
   refuseOptions(read, ['key', 'for', 'inherit', 'limit', 'everywhere', 'by', 'reason', 'force'], 'changes');
-  const place = readPlace(read, process.env, { name: undefined, optional: true });
+  const place = readPlace(read, { name: undefined, optional: true });
   const found = await withApp(place, false, async (app) => {
-    if (!('file' in place)) assertKeepsChanges(placesOf(app));
-    return storedOverrides(changesRedisOf(app), ['rate', 'mode', 'list']);
+    const places = placesOf(app);
+    if (places !== undefined) assertKeepsChanges(places);
+    return storedOverrides(changesRedisOf(app));
   });
   if (read.switches.has('json')) return `${printableJson({ changes: found.map(overrideReport) })}\n`;
   if (found.length === 0) return 'no rate, mode or list is changed\n';
@@ -136,14 +119,14 @@ async function change(name: string, { expected, repeats, without, work }: Part, 
   const more = repeats ? read.positionals.slice(2 + expected.length).map(() => expected.at(-1)!) : [];
   const [, limit = ''] = argumentsOf(read, name, 'the name of a limit', ...expected, ...more);
   causeOf(read);
-  const place = await asPublished(readPlace(read, process.env, { name: limit, published: true }));
+  const place = await asPublished(readPlace(read, { name: limit, published: true }));
   const { before, after } = await withApp(place, true, async (app) => {
     const own = changesRedisOf(app);
     // Fails without Redis. The library itself would return its last known values.
     await own.redis.run([['time']]);
-    const named = app.provided<LimitRegistry>('LimitRegistry')?.named.find((each) => each.rule.name === limit);
-    if (!('file' in place)) {
-      const places = placesOf(app);
+    const named = limitNamed(app, limit);
+    const places = placesOf(app);
+    if (places !== undefined) {
       assertKeepsChanges(places);
       if (named !== undefined && !read.switches.has('force')) {
         refuseBareAddress(named.rule, ofKey(read).key ?? '');
@@ -170,12 +153,11 @@ async function change(name: string, { expected, repeats, without, work }: Part, 
   return printableLines(lines);
 }
 
-async function currentOf({ service }: StartedApp, limit: string, read: ReadArguments): Promise<Current> {
-  const [rate, mode] = [await service.getRate(limit, ofKey(read)), await service.getMode(limit, ofKey(read))];
-  return { rate, mode };
+async function currentOf({ service }: StartedApp, limit: string, read: ReadArguments) {
+  return { rate: await service.getRate(limit, ofKey(read)), mode: await service.getMode(limit, ofKey(read)) };
 }
 
-function cells({ rate, mode }: Current): string[] {
+function cells({ rate, mode }: Awaited<ReturnType<typeof currentOf>>): string[] {
   const { algo, ...options } = rate.options;
   const given = Object.entries(options).map(([option, value]) => `${option}=${String(value)}`);
   return [`${algo} ${given.join(' ')}`, sourceText(rate), mode.mode, sourceText(mode)];

@@ -46,7 +46,6 @@ export class Locator {
     return undefined;
   }
 
-  /** The files that define each class. */
   private classes(): Map<string, Text[]> {
     if (this.known !== undefined) return this.known;
     this.known = new Map();
@@ -56,9 +55,7 @@ export class Locator {
       const lines = text.split('\n');
       for (const name of new Set(lines.map(classIn))) {
         if (name === undefined) continue;
-        const known = this.known.get(name);
-        if (known === undefined) this.known.set(name, [{ file, lines }]);
-        else known.push({ file, lines });
+        this.known.set(name, [...(this.known.get(name) ?? []), { file, lines }]);
       }
     }
     return this.known;

@@ -5,7 +5,7 @@ import type { Module } from '@nestjs/core/injector/module.js';
 import { cliMessages, routeMessages } from '../../engine/errors/messages/cli.js';
 import { reasonOf } from '../../engine/errors/reasons.js';
 import { InputError } from '../command.js';
-import { coreOf, exportsOf, isClass, moduleOf, providedBy } from '../app/started-app.js';
+import { coreOf, exportsOf, moduleOf, providedBy, refuseModule } from '../app/started-app.js';
 import type { RouteParts } from '../../nest/routes/route-list.js';
 import type { StartUpCheck } from '../../app/rules/start-up-check.js';
 
@@ -33,15 +33,12 @@ const LIMITS = ['RateLimitModule', 'RateLimitFeatureModule'];
  */
 export async function previewApp(file: string, className: string | undefined): Promise<PreviewedApp> {
   const path = resolve(file);
-  const core = (await coreOf(path)) as unknown as typeof Core;
+  const core = await coreOf(path);
   const start = new StartWatch(core);
   try {
     const exported = await loaded(start, path, file);
     const found = exported && moduleOf(exported, className);
-    if (className !== undefined && found === undefined) {
-      const known = Object.keys(exported ?? {}).filter((name) => isClass(exported![name]));
-      throw new InputError(cliMessages.noModule(file, className, known));
-    }
+    if (className !== undefined && found === undefined) refuseModule(exported ?? {}, file, className);
     if (found !== undefined) {
       const app = await start.ofModule(found).catch((error: unknown) => {
         throw new InputError(cliMessages.unstartable(file, reasonOf(error)));
@@ -91,7 +88,6 @@ function limitsOf(app: INestApplicationContext, core: typeof Core): StartUpCheck
   return typeof startUp?.run === 'function' ? startUp : undefined;
 }
 
-/** The app of a start file, and why the file failed. */
 interface Started {
   readonly app?: INestApplicationContext;
   readonly failure?: string;
@@ -139,7 +135,6 @@ class StartWatch {
     process.on('unhandledRejection', this.fail);
   }
 
-  /** The app of a module alone. */
   async ofModule(module: Type): Promise<INestApplicationContext> {
     await this.allow(module);
     return this.createContext(module);
@@ -210,8 +205,14 @@ class StartWatch {
     return this.original('createApplicationContext')(module, OPTIONS);
   }
 
-  private allow(module: Type): Promise<void> {
-    return allowLimits(this.core, () => this.createContext(module));
+  /** Lets Nest create limits in its preview mode, without Redis, and the modules whose providers they need. */
+  private async allow(module: Type): Promise<void> {
+    const { InitializeOnPreviewAllowlist, ModulesContainer } = this.core;
+    const modules = (await this.createContext(module)).get(ModulesContainer);
+    for (const { metatype } of needed(modules)) {
+      InitializeOnPreviewAllowlist.add(metatype);
+      if (metatype.name === 'RateLimitModule') withoutRedis(metatype);
+    }
   }
 
   private original(name: 'create' | 'createApplicationContext') {
@@ -227,15 +228,6 @@ function createdIn(modules: NestModules, token: unknown): unknown {
     if (instance !== undefined && instance !== null) return instance;
   }
   return undefined;
-}
-
-/** Lets Nest create limits in its preview mode, without Redis, and the modules whose providers they need. */
-async function allowLimits(core: typeof Core, scan: () => Promise<INestApplicationContext>): Promise<void> {
-  const modules = (await scan()).get(core.ModulesContainer);
-  for (const { metatype } of needed(modules)) {
-    core.InitializeOnPreviewAllowlist.add(metatype);
-    if (metatype.name === 'RateLimitModule') withoutRedis(metatype);
-  }
 }
 
 /** The modules of limits, and those that have what they inject. */

@@ -1,10 +1,10 @@
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { cliMessages, routeMessages } from '../../engine/errors/messages/cli.js';
 import { counted, routeAndMethod, shownRoute } from '../../engine/errors/wording.js';
 import { columns, printable, printableJson } from '../../engine/util/printable.js';
 import { VERSION } from '../../storage/telemetry/version.js';
-import { type Command, InputError, UsageError } from '../command.js';
+import { type Command, InputError, UsageError, writeOutput } from '../command.js';
 import { type LocatedRoute, Locator } from './locate.js';
 import { previewApp } from './preview-app.js';
 
@@ -14,7 +14,6 @@ const ENTRIES = ['main', 'src/main', 'app.module', 'src/app.module'].flatMap((na
   ['js', 'mjs', 'cjs'].map((ending) => `dist/${name}.${ending}`),
 );
 
-/** Lists the routes of an app with their limits. */
 export const routesCommand: Command = {
   usage: ['[options] [<file>[#<class>]]'],
   about: `Lists all routes of a built app with the limits that apply: HTTP routes, GraphQL fields,
@@ -44,7 +43,7 @@ runs, and nothing connects or listens.`,
       switches.has('json') ? `${printableJson({ routes, unlimited: unlimited.length })}\n` : tableOf(routes),
     );
     const sarif = values.get('sarif');
-    if (sarif !== undefined) write(sarif, printableJson(sarifOf(routes, VERSION)));
+    if (sarif !== undefined) await writeOutput(sarif, `${printableJson(sarifOf(routes, VERSION))}\n`);
     if (!switches.has('fail-unlimited') || unlimited.length === 0) return 0;
     for (const route of unlimited) stderr.write(`${placeOf(route)}\n`);
     return UNLIMITED;
@@ -62,14 +61,6 @@ function entryOf(given: string | undefined): { readonly file: string; readonly c
   return { file, className: className === '' ? undefined : className };
 }
 
-function write(file: string, text: string): void {
-  try {
-    writeFileSync(file, `${text}\n`);
-  } catch (error) {
-    throw new InputError(cliMessages.unwritableFile(file, (error as Error).message));
-  }
-}
-
 /** The routes as text: one line each, with its limits below. */
 function tableOf(routes: readonly LocatedRoute[]): string {
   const rows = columns(routes.map(rowOf), [0, 1, 2]);
@@ -79,7 +70,6 @@ function tableOf(routes: readonly LocatedRoute[]): string {
   return `${[...lines, ...(lines.length > 0 ? [''] : []), summary].join('\n')}\n`;
 }
 
-/** The place of an unlimited route. */
 function placeOf(route: LocatedRoute): string {
   const { file, line } = route;
   const place = file === undefined ? '' : `${file}${line === undefined ? '' : `:${line}`}: `;
@@ -143,8 +133,8 @@ function sarifOf(routes: readonly LocatedRoute[], version: string): object {
 function resultOf(route: LocatedRoute): object {
   const { controller, handler, file, line } = route;
   const region = line === undefined ? {} : { region: { startLine: line } };
-  const physical =
-    file === undefined ? {} : { physicalLocation: { artifactLocation: { uri: uriOf(file) }, ...region } };
+  const uri = file?.split(/[\\/]/).map(encodeURIComponent).join('/');
+  const physical = file === undefined ? {} : { physicalLocation: { artifactLocation: { uri }, ...region } };
   return {
     ruleId: RULE,
     level: 'warning',
@@ -154,8 +144,4 @@ function resultOf(route: LocatedRoute): object {
     ],
     partialFingerprints: { 'route/v1': `${controller}.${handler} ${route.route}` },
   };
-}
-
-function uriOf(file: string): string {
-  return file.split('\\').join('/').split('/').map(encodeURIComponent).join('/');
 }

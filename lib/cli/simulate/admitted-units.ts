@@ -12,7 +12,6 @@ export class AdmittedUnits {
   /** Times within this many microseconds count as the first of them. */
   private grain = 0;
 
-  /** True if no times have been merged. */
   get isExact(): boolean {
     return this.grain === 0;
   }
@@ -43,7 +42,6 @@ export class AdmittedUnits {
     return this.sum;
   }
 
-  /** Removes units that were admitted up to a time. */
   private drop(until: number): void {
     while (this.count > 0 && this.ring[this.head]! <= until) {
       this.sum -= this.ring[this.head + 1]!;

@@ -1,6 +1,6 @@
 import { cliMessages } from '../../engine/errors/messages/cli.js';
 import { UsageError } from '../command.js';
-import { lineReader } from './line-reader.js';
+import { type LineParts, lineReader } from './line-reader.js';
 import { type Field, filterOf, keyField, type LogFormat, readCost } from './logged-request.js';
 
 // None of these backtracks, so matching takes time linear in the length of the line.
@@ -43,21 +43,14 @@ function commonLogFormat(name: string, pattern: RegExp): LogFormat {
     matches: (line) => pattern.test(line),
     reader(wanted) {
       if (wanted.time !== undefined) throw new UsageError(cliMessages.optionWithout('time', "format 'ndjson'"));
-      const keys = wanted.keys.map((key) =>
-        keyField(
-          key,
-          (field) => namedField('key', field),
-          () => part(IP),
-        ),
-      );
+      const ofKey = (field: string) => namedField('key', field);
+      const keys = wanted.keys.map((key) => keyField(key, ofKey, addressField));
       const cost = wanted.cost === undefined ? undefined : namedField('cost', wanted.cost);
       const filter = filterOf(wanted.filters, (option) => namedField(option, option));
-      const timeOf = rememberingTime();
       const bytes = wanted.bytes === true ? { name: 'bytes', of: sentBytes } : undefined;
-      return lineReader(
-        { format: name, record, time: (match) => timeOf(match[TIME]!), timeName: 'time', keys, cost, bytes, filter },
-        wanted,
-      );
+      const timeOf = rememberingTime();
+      const time = (match: RegExpExecArray) => timeOf(match[TIME]!);
+      return lineReader({ format: name, record, time, timeName: 'time', keys, cost, bytes, filter }, wanted);
     },
   };
 }
@@ -75,13 +68,14 @@ function part(index: number): Field<RegExpExecArray> {
   };
 }
 
+const addressField = () => part(IP);
+
 /** The bytes of a response; `-` means that it had no body. */
 function sentBytes(match: RegExpExecArray): string {
   const text = match[BYTES]!;
   return text === '-' ? '0' : text;
 }
 
-/** A word of the request line. */
 function word(match: RegExpExecArray, index: number): string | undefined {
   const text = match[REQUEST]!.split(' ', 3)[index];
   return text === '-' || text === '' ? undefined : text;
@@ -117,7 +111,6 @@ const ADDRESS_FIELDS = [
   'request.client_ip',
   'request.remote_ip',
 ];
-/** The names that loggers use for the bytes of a response. */
 const BYTES_FIELDS = [
   'bytes',
   'body_bytes_sent',
@@ -137,41 +130,31 @@ const FILTERED = {
   path: ['path', 'url', 'uri', 'request_uri', 'req.url', 'request.uri', 'request.url'],
   status: ['status', 'statusCode', 'status_code', 'res.statusCode', 'response.status'],
 };
-/** Maximum number of field names to display. */
 const SHOWN_FIELDS = 10;
 
 const NAME = 'ndjson';
 
-/** One JSON object per line. */
 const jsonFormat: LogFormat = {
   name: NAME,
   matches: (line) => recordOf(line) !== undefined,
   reader(wanted, samples) {
     const records = samples.map(recordOf).filter((record) => record !== undefined);
-    const timeName = wanted.time ?? chosen('time', TIME_FIELDS, records, (name, each) => timeAt(name)(each));
-    const address = () => fieldOf(chosen('key', ADDRESS_FIELDS, records, (name, each) => fieldOf(name)(each)));
+    const timeName = wanted.time ?? chosen('time', TIME_FIELDS, records, timeAt);
+    const address = () => fieldOf(chosen('key', ADDRESS_FIELDS, records, fieldOf));
     const keys = wanted.keys.map((key) => keyField(key, fieldOf, address));
     const cost = wanted.cost === undefined ? undefined : fieldOf(wanted.cost);
-    const filter = filterOf(wanted.filters, (option) =>
-      fieldOf(chosen(option, FILTERED[option], records, (name, each) => fieldOf(name)(each))),
-    );
-    const bytesName =
-      wanted.bytes === true
-        ? chosen(
-            'bytes',
-            BYTES_FIELDS,
-            records,
-            (name, each) => readCost(fieldOf(name)(each)),
-            cliMessages.noFieldOfLimits,
-          )
-        : undefined;
-    const bytes = bytesName === undefined ? undefined : { name: bytesName, of: fieldOf(bytesName) };
-    return lineReader(
-      { format: NAME, record: recordOf, time: timeAt(timeName), timeName, keys, cost, bytes, filter },
-      wanted,
-    );
+    const filter = filterOf(wanted.filters, (option) => fieldOf(chosen(option, FILTERED[option], records, fieldOf)));
+    const bytes = wanted.bytes === true ? bytesIn(records) : undefined;
+    const time = timeAt(timeName);
+    return lineReader({ format: NAME, record: recordOf, time, timeName, keys, cost, bytes, filter }, wanted);
   },
 };
+
+function bytesIn(records: readonly JsonRecord[]): LineParts<JsonRecord>['bytes'] {
+  const costAt = (field: string) => (record: JsonRecord) => readCost(fieldOf(field)(record));
+  const name = chosen('bytes', BYTES_FIELDS, records, costAt, cliMessages.noFieldOfLimits);
+  return { name, of: fieldOf(name) };
+}
 
 function recordOf(line: string): JsonRecord | undefined {
   try {
@@ -187,10 +170,10 @@ function chosen(
   option: string,
   names: readonly string[],
   records: readonly JsonRecord[],
-  read: (name: string, record: JsonRecord) => unknown,
+  read: (name: string) => (record: JsonRecord) => unknown,
   message = cliMessages.noField,
 ): string {
-  const name = names.find((each) => records.some((record) => read(each, record) !== undefined));
+  const name = names.find((each) => records.map(read(each)).some((value) => value !== undefined));
   if (name !== undefined) return name;
   const found = [...new Set(records.flatMap((record) => Object.keys(record)))].slice(0, SHOWN_FIELDS);
   throw new UsageError(message(option, names, found));
@@ -236,7 +219,6 @@ function ownValue(value: unknown, name: string): unknown {
 const FORMATS: readonly LogFormat[] = [jsonFormat, ...commonLogFormats];
 const NAMES = FORMATS.map(({ name }) => name);
 
-/** The format with this name. */
 export function formatNamed(name: string): LogFormat {
   const format = FORMATS.find((each) => each.name === name);
   if (format === undefined) throw new UsageError(cliMessages.unknownValue('format', name, NAMES));
@@ -303,7 +285,7 @@ function parsed(text: string): number | undefined {
   if (match === null) return undefined;
   const [, year, month, day, hour, minute, second, fraction = '', sign, hours, minutes = '00'] = match;
   const micros = Number(fraction.padEnd(6, '0').slice(0, 6));
-  return timeOf(Number(year), Number(month), Number(day), [hour, minute, second], [sign, hours, minutes], micros);
+  return timeOf([year, month, day], [hour, minute, second], [sign, hours, minutes], micros);
 }
 
 /** Reads `10/Oct/2026:13:55:36 -0700`. */
@@ -311,28 +293,22 @@ export function timeOfCommonLog(text: string): number | undefined {
   const match = COMMON_LOG.exec(text);
   if (match === null) return undefined;
   const [, day, month, year, hour, minute, second, sign, hours, minutes] = match;
-  return timeOf(Number(year), MONTHS.indexOf(month!) + 1, Number(day), [hour, minute, second], [sign, hours, minutes]);
+  return timeOf([year, MONTHS.indexOf(month!) + 1, day], [hour, minute, second], [sign, hours, minutes]);
 }
 
-type Part = string | undefined;
+type Part = string | number | undefined;
 
-function timeOf(
-  year: number,
-  month: number,
-  day: number,
-  time: Part[],
-  offset: Part[],
-  micros = 0,
-): number | undefined {
+function timeOf(date: Part[], time: Part[], offset: Part[], micros = 0): number | undefined {
+  const [year, month, day] = date.map(Number) as [number, number, number];
   const [hour, minute, second] = time.map(Number) as [number, number, number];
-  const date = new Date(Date.UTC(year, month - 1, day));
-  if (date.getUTCMonth() !== month - 1 || date.getUTCDate() !== day) return undefined;
+  const start = new Date(Date.UTC(year, month - 1, day));
+  if (start.getUTCMonth() !== month - 1 || start.getUTCDate() !== day) return undefined;
   // A leap second counts as the first second of the next minute.
   if (hour > 23 || minute > 59 || second > 60) return undefined;
   const [sign, hours, minutes] = offset;
   const east = sign === undefined ? 0 : Number(hours) * 60 + Number(minutes);
   if (east >= 24 * 60) return undefined;
-  const seconds = date.getTime() / 1000 + hour * 3600 + minute * 60 + second - (sign === '-' ? -east : east) * 60;
+  const seconds = start.getTime() / 1000 + hour * 3600 + minute * 60 + second - (sign === '-' ? -east : east) * 60;
   return inRange(seconds * 1e6 + micros);
 }
 

@@ -2,7 +2,6 @@ import type { LoggedRequest } from './logged-request.js';
 import { randomNumbers } from './random-numbers.js';
 import { RequestKey } from './tracked-keys.js';
 
-/** The settings of generated requests. */
 export interface Generated {
   /** `'poisson'`: arrivals are independent of each other. `'constant'`: evenly spaced. */
   readonly arrivals: 'poisson' | 'constant';
@@ -15,7 +14,6 @@ export interface Generated {
   readonly keys: number;
 }
 
-/** Maximum number of keys to remember. */
 const MOST_REMEMBERED = 50_000;
 
 /** When they start: a fixed time, so that a repeated simulation is the same. */

@@ -4,7 +4,6 @@ import { type Field, readCost, type ReadLine, reasons, type WantedFields } from 
 import { RequestKey } from './tracked-keys.js';
 import { StringDecoder } from 'node:string_decoder';
 
-/** Maximum length of a line to read. */
 export const MAX_LINE_LENGTH = 65_536;
 
 /** Splits bytes into lines. The text of a line that is too long is neither kept nor passed on. */
@@ -66,7 +65,6 @@ export class LineSplitter {
   }
 }
 
-/** The functions that read the lines of a format. */
 export interface LineParts<R> {
   readonly format: string;
   /** The parts of a line; `undefined` if it has another format. */
@@ -84,7 +82,6 @@ export interface LineParts<R> {
 
 /** Maximum length of an identity to display. With its hash, a cut identity is longer than any uncut one. */
 const SHOWN = 40;
-/** Maximum number of identities to remember. */
 const MOST_REMEMBERED = 50_000;
 
 /** Identities in limited memory. Equal ones share one object. */
@@ -105,7 +102,6 @@ class Identities {
   }
 }
 
-/** Reads lines as requests. */
 export function lineReader<R extends object>(parts: LineParts<R>, wanted: WantedFields): ReadLine {
   const { keys, cost, bytes, filter } = parts;
   // Identities of different keys are kept apart.

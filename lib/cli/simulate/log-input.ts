@@ -6,7 +6,6 @@ import { LineSplitter, MAX_LINE_LENGTH } from './line-reader.js';
 import type { InputReport, SkippedLine } from './report.js';
 import { Heap } from '../../engine/util/heap.js';
 
-/** Maximum number of requests to hold back. */
 const MOST_HELD = 100_000;
 
 /** A late request, and its rank among requests of the same time: after those that were in order. */
@@ -25,7 +24,6 @@ export class ReorderBuffer {
   private head = 0;
   private readonly late = new Heap(precedes);
   private latest = -Infinity;
-  /** The number of late requests. */
   lateCount = 0;
 
   constructor(
@@ -43,7 +41,6 @@ export class ReorderBuffer {
     while (this.held > 0 && this.earliest <= this.latest - this.window) this.handOn();
   }
 
-  /** Passes on all remaining requests. */
   end(): void {
     while (this.held > 0) this.handOn();
   }
@@ -84,7 +81,6 @@ const SAMPLE_CHARACTERS = 1_000_000;
 const SHOWN_SKIPPED = 5;
 const SHOWN_CHARACTERS = 200;
 
-/** The settings for reading a log. */
 export interface LogSettings {
   readonly format: string | undefined;
   readonly wanted: WantedFields;
@@ -117,7 +113,6 @@ export class LogInput {
     this.splitter.push(chunk);
   }
 
-  /** Called at the end of the log. */
   end(): void {
     this.splitter.end();
     if (this.read === undefined && this.samples.length > 0) this.begin();
@@ -133,8 +128,7 @@ export class LogInput {
       throw new InputError(cliMessages.nothingRead(first));
     }
     const skipped = { count: this.skipped, first: this.firstSkipped };
-    const { path, status } = this.settings.wanted.filters;
-    const isFiltered = path !== undefined || status !== undefined;
+    const isFiltered = this.settings.wanted.filters.size > 0;
     return {
       source,
       format: this.format ?? null,

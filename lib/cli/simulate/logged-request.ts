@@ -3,43 +3,37 @@ import { cliMessages } from '../../engine/errors/messages/cli.js';
 import { ipIdentity } from '../../app/key-resolvers/ip.js';
 import { UsageError } from '../command.js';
 
-/** The requests of a log to simulate, by path and status. */
-interface Filters {
-  readonly path: RegExp | undefined;
-  readonly status: RegExp | undefined;
-}
+/** The requests of a log to simulate. */
+export type Filters = ReadonlyMap<'path' | 'status', RegExp>;
 
 const STATUS = /^[1-5](?:\d\d|xx)$/i;
 
 /** Reads the options `--path` and `--status`, which may be repeated. */
 export function readFilters(paths: readonly string[], statuses: readonly string[]): Filters {
-  for (const path of paths) {
-    if (path === '') throw new UsageError(cliMessages.wrongOption('path', path, "a path, such as /login or '/api/*'"));
-  }
-  for (const status of statuses) {
-    if (!STATUS.test(status))
-      throw new UsageError(cliMessages.wrongOption('status', status, 'a status, such as 404 or 2xx'));
-  }
-  return {
-    path: oneOf(paths.map((path) => path.split('*').map(literal).join('[^]*?'))),
-    status: oneOf(statuses.map((status) => status.toLowerCase().replace('xx', String.raw`\d\d`))),
-  };
+  if (paths.includes(''))
+    throw new UsageError(cliMessages.wrongOption('path', '', "a path, such as /login or '/api/*'"));
+  const wrong = statuses.find((status) => !STATUS.test(status));
+  if (wrong !== undefined)
+    throw new UsageError(cliMessages.wrongOption('status', wrong, 'a status, such as 404 or 2xx'));
+  const filters = new Map<'path' | 'status', RegExp>();
+  if (paths.length > 0) filters.set('path', oneOf(paths.map((path) => path.split('*').map(literal).join('[^]*?'))));
+  const digits = statuses.map((status) => status.toLowerCase().replace('xx', String.raw`\d\d`));
+  if (statuses.length > 0) filters.set('status', oneOf(digits));
+  return filters;
 }
 
 /** Returns a function that selects the records to simulate. `field` is only called for fields that the filters need. */
 export function filterOf<R>(
-  { path, status }: Filters,
+  filters: Filters,
   field: (option: 'path' | 'status') => Field<R>,
 ): ((record: R) => boolean) | undefined {
-  const parts = [[path, 'path'] as const, [status, 'status'] as const].flatMap(([pattern, option]) =>
-    pattern === undefined ? [] : [{ pattern, read: field(option) }],
-  );
+  const parts = [...filters].map(([option, pattern]) => ({ pattern, read: field(option) }));
   if (parts.length === 0) return undefined;
   return (record) => parts.every(({ pattern, read }) => pattern.test((read(record) ?? '').split('?', 1)[0]!));
 }
 
-function oneOf(patterns: readonly string[]): RegExp | undefined {
-  return patterns.length === 0 ? undefined : new RegExp(`^(?:${patterns.join('|')})$`);
+function oneOf(patterns: readonly string[]): RegExp {
+  return new RegExp(`^(?:${patterns.join('|')})$`);
 }
 
 function literal(text: string): string {
@@ -80,14 +74,10 @@ const TEMPLATE = 'a field, or a template with fields in braces such as {tenant}:
 /** Throws for an invalid key before anything is read. */
 export function assertKeySyntax(key: string): void {
   if (key === '') throw new UsageError(cliMessages.wrongOption('key', key, TEMPLATE));
-  keyField(
-    key,
-    () => nothing,
-    () => nothing,
-  );
+  keyField(key, noField, noField);
 }
 
-const nothing = () => undefined;
+const noField = () => () => undefined;
 
 /** Reads a cost: a whole number >= 0. */
 export function readCost(text: string | undefined): number | undefined {
@@ -96,7 +86,6 @@ export function readCost(text: string | undefined): number | undefined {
   return Number.isSafeInteger(cost) ? cost : undefined;
 }
 
-/** The reasons why a line isn't a request. */
 export const reasons = {
   tooLong: (most: number) => `is longer than ${most} characters`,
   notOfFormat: (format: string) => `is not of the format '${format}'`,
@@ -132,10 +121,8 @@ export interface WantedFields {
   readonly filters: Filters;
 }
 
-/** A format of log lines. */
 export interface LogFormat {
   readonly name: string;
-  /** Returns true if a line has this format. */
   matches(line: string): boolean;
   /** Creates a reader of lines. Throws `UsageError` if the format lacks a field; `samples` are the first lines. */
   reader(wanted: WantedFields, samples: readonly string[]): ReadLine;

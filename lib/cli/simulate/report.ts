@@ -1,53 +1,13 @@
+import { showTime } from '../../engine/util/printable.js';
 import type { Histogram } from './timeline.js';
-import type { SimulatedLimit } from './simulated-limit.js';
+import type { SimulatedLimit, Stretch } from './simulated-limit.js';
 import type { Simulation } from './simulation.js';
+import type { TrackedKey } from './tracked-keys.js';
 
-/** Maximum number of keys to list. */
 const LISTED_KEYS = 10;
 
-/** The waits of requests, in milliseconds. */
-export interface Waits {
-  readonly count: number;
-  readonly medianMs: number;
-  readonly p99Ms: number;
-  readonly maxMs: number;
-}
+export type LimitReport = ReturnType<typeof limitReport>;
 
-/** The results of a limit. */
-export interface LimitReport {
-  readonly name: string;
-  /** As written on the command line. */
-  readonly limit: string;
-  readonly shadow: boolean;
-  readonly quota: number;
-  readonly refused: number;
-  /** The number of these whose cost it can never allow. */
-  readonly neverAllowed: number;
-  readonly retryAfter: Waits;
-  /** The delays of requests, if it delays them. */
-  readonly held?: Waits;
-  /** The period of its length in which one key was admitted the most units; `undefined` without any. */
-  readonly worstStretch: {
-    readonly lengthMs: number;
-    readonly units: number;
-    readonly key: string;
-    readonly from: string;
-    readonly to: string;
-    /** `false` if the real number may be higher. */
-    readonly exact: boolean;
-  } | null;
-}
-
-/** The results of a key. */
-export interface KeyReport {
-  readonly key: string;
-  readonly allowed: number;
-  readonly refused: number;
-  /** By each limit that uses this key. */
-  readonly refusedBy: readonly { readonly limit: string; readonly refused: number }[];
-}
-
-/** A line that is not a request. */
 export interface SkippedLine {
   readonly line: number;
   readonly reason: string;
@@ -67,40 +27,15 @@ export interface InputReport {
 }
 
 /** The whole report of a simulation, also its JSON. */
-export interface Report {
-  readonly input: InputReport & {
-    /** The number of those out of order that came too late to be sorted: they are decided at the time of the previous request. */
-    readonly late: number;
-  };
-  readonly from: string;
-  readonly to: string;
-  readonly requests: number;
-  readonly allowed: number;
-  readonly refused: number;
-  readonly retryAfter: Waits;
-  readonly limits: readonly LimitReport[];
-  readonly keys: {
-    readonly seen: number;
-    readonly forgotten: number;
-    /** The number of these whose counters were not empty: more requests may have been allowed than limits permit. */
-    readonly forgottenCounting: number;
-    readonly top: readonly KeyReport[];
-  };
-  readonly timeline: {
-    readonly from: string;
-    readonly stepMs: number;
-    readonly allowed: readonly number[];
-    readonly refused: readonly number[];
-  };
-}
+export type Report = ReturnType<typeof reportOf>;
 
-/** Summarizes a simulation. */
-export function reportOf(simulation: Simulation, input: InputReport): Report {
+export function reportOf(simulation: Simulation, input: InputReport) {
   const { allowed, refused, timeline } = simulation;
   return {
+    // The late ones of those out of order came too late to be sorted: they are decided at the time of the previous request.
     input: { ...input, late: simulation.late },
-    from: isoOf(simulation.start ?? 0),
-    to: isoOf(simulation.end),
+    from: showTime(simulation.start ?? 0),
+    to: showTime(simulation.now),
     requests: allowed + refused,
     allowed,
     refused,
@@ -109,6 +44,7 @@ export function reportOf(simulation: Simulation, input: InputReport): Report {
     keys: {
       seen: simulation.keys.seen,
       forgotten: simulation.evicted,
+      /** The number of these whose counters were not empty: more requests may have been allowed than limits permit. */
       forgottenCounting: simulation.evictedCounting,
       top: topKeys(simulation),
     },
@@ -121,33 +57,31 @@ export function reportOf(simulation: Simulation, input: InputReport): Report {
   };
 }
 
-function limitReport(simulated: SimulatedLimit): LimitReport {
+function limitReport(simulated: SimulatedLimit) {
   const { limit, spec, worst } = simulated;
   return {
     name: limit.name,
+    /** As written on the command line. */
     limit: spec,
     shadow: limit.shadow,
     quota: limit.quota,
     refused: simulated.refused,
+    /** The number of these whose cost it can never allow. */
     neverAllowed: simulated.never,
     retryAfter: waitsOf(simulated.waits),
-    ...(limit.algorithm.queue === undefined ? {} : { held: waitsOf(simulated.delays) }),
-    worstStretch:
-      worst === undefined
-        ? null
-        : {
-            lengthMs: simulated.lengthMs,
-            units: worst.units,
-            key: worst.identity,
-            from: isoOf(worst.from),
-            to: isoOf(worst.to),
-            exact: simulated.isExact,
-          },
+    ...(limit.algorithm.queue !== undefined && { held: waitsOf(simulated.delays) }),
+    /** The period of its length in which one key was admitted the most units. */
+    worstStretch: worst === undefined ? null : stretchOf(simulated, worst),
   };
 }
 
+function stretchOf({ lengthMs, isExact }: SimulatedLimit, { units, identity, from, to }: Stretch) {
+  // Unless it is exact, the real number may be higher.
+  return { lengthMs, units, key: identity, from: showTime(from), to: showTime(to), exact: isExact };
+}
+
 /** The keys with the most rejections; ties go to those with more requests. */
-function topKeys({ keys, limits }: Simulation): KeyReport[] {
+function topKeys({ keys, limits }: Simulation) {
   const top = [];
   for (const key of keys.values()) {
     if (key.refused === 0) continue;
@@ -168,22 +102,11 @@ function topKeys({ keys, limits }: Simulation): KeyReport[] {
     }));
 }
 
-interface Refused {
-  readonly identity: string;
-  readonly allowed: number;
-  readonly refused: number;
-}
-
-function byRefused(one: Refused, other: Refused): number {
+function byRefused(one: TrackedKey, other: TrackedKey): number {
   const difference = other.refused - one.refused || other.allowed - one.allowed;
   return difference || (one.identity < other.identity ? -1 : 1);
 }
 
-function waitsOf(waits: Histogram): Waits {
+function waitsOf(waits: Histogram) {
   return { count: waits.count, medianMs: waits.quantile(0.5), p99Ms: waits.quantile(0.99), maxMs: waits.max };
-}
-
-/** A time in microseconds, in UTC. */
-function isoOf(micros: number): string {
-  return new Date(Math.floor(micros / 1000)).toISOString();
 }

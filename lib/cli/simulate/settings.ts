@@ -2,18 +2,14 @@ import { DURATION_UNITS, milliseconds } from '../../engine/options/values.js';
 import { cliMessages } from '../../engine/errors/messages/cli.js';
 import { show } from '../../engine/errors/wording.js';
 import { type CommandOptions, InputError, type ReadArguments, refuseOptions, UsageError } from '../command.js';
-import { assertNames, type LimitSpec, ofOne, readLimits } from '../limit-spec.js';
+import { assertNames, compiled, type LimitSpec, ofOne, readLimit } from '../limit-spec.js';
 import { assertKeySyntax, readFilters } from './logged-request.js';
 import { formatNamed } from './formats.js';
 import type { Generated } from './generator.js';
-import type { LogSettings } from './log-input.js';
 import { SimulatedLimit } from './simulated-limit.js';
 import { algorithms } from '../../engine/algorithms/index.js';
-import { checkLimit } from '../../app/config/limit-options.js';
 import { type Measure, readMeasure } from '../../app/config/measured-cost.js';
 import type { ExactLimit } from '../../app/config/limit-definition.js';
-import { blockTerms } from '../../engine/limits/block-terms.js';
-import { CompiledLimit } from '../../engine/limits/compiled-limit.js';
 import { FilePolicySource } from '../../app/policy/sources.js';
 import { showProblem } from '../../app/policy/problems.js';
 import { isPolicyPath } from '../../app/policy/read-text.js';
@@ -38,17 +34,10 @@ async function policyLimits(path: string): Promise<PolicyLimitSpec[]> {
   for (const [name, { options, mode, place }] of reading.policy.limits) {
     const { algo } = options;
     if (algo === undefined || mode === 'off' || algorithms.get(algo)?.leases !== undefined) continue;
-    const definition = { ...options, name } as ExactLimit;
-    checkLimit(definition, place);
-    const { blockFor, strike, forgetAfter, key, cost } = definition;
+    const definition = { ...options, name, mode } as ExactLimit;
+    const limit = compiled(definition, place);
+    const { key, cost } = definition;
     const measured = readMeasure(cost, algorithms.get(algo), place);
-    const terms = blockTerms({ blockFor, strike, forgetAfter }, place);
-    const limit = new CompiledLimit(algorithmOptions(definition), {
-      location: place,
-      name,
-      shadow: mode === 'shadow',
-      ...terms,
-    });
     const own = typeof key === 'string' && FIELDS.includes(key) ? key : undefined;
     const spec = algorithms.get(algo)!.defaultName(algorithmOptions(definition) as never);
     found.push({ limit, key: own, spec, measure: measured?.by === 'bytes' ? measured : undefined });
@@ -57,7 +46,6 @@ async function policyLimits(path: string): Promise<PolicyLimitSpec[]> {
   return found;
 }
 
-/** The options of `simulate`. */
 export const SIMULATE_OPTIONS: CommandOptions = {
   limit: { value: '<limit>', repeats: true, help: 'A limit' },
   policy: {
@@ -80,6 +68,8 @@ export const SIMULATE_OPTIONS: CommandOptions = {
   svg: { value: '<file>', help: 'Also writes a chart of allowed and rejected requests' },
 };
 
+type Values = ReadArguments['values'];
+
 const OF_LOGS = ['key', 'cost', 'time', 'format', 'reorder', 'path', 'status'];
 const OF_GENERATED = ['for', 'seed', 'keys'];
 
@@ -88,38 +78,16 @@ const REORDER = '10s';
 /** Maximum average number of requests to generate. */
 const MOST_GENERATED = 1e9;
 
-/** The settings of a command line. */
-export interface SimulateSettings {
-  readonly limits: readonly SimulatedLimit[];
-  /** The keys of the limits, without duplicates. */
-  readonly keys: readonly string[];
-  readonly maxKeys: number;
-  readonly input: LogFile | GeneratedInput;
-  readonly json: boolean;
-  readonly svg: string | undefined;
-}
-
-/** A log to read: `-` is standard input. */
-interface LogFile {
-  readonly kind: 'log';
-  readonly path: string;
-  readonly log: LogSettings;
-}
-
-interface GeneratedInput {
-  readonly kind: 'generated';
-  readonly spec: string;
-  readonly generated: Generated;
-}
+export type SimulateSettings = Awaited<ReturnType<typeof readSettings>>;
 
 /** Reads a command line. Throws `UsageError` or `RateLimitConfigError` before the log is read. */
-export async function readSettings(read: ReadArguments): Promise<SimulateSettings> {
+export async function readSettings(read: ReadArguments) {
   const { values, lists, switches } = read;
   const specs = lists.get('limit') ?? [];
   const policy = values.get('policy');
   if (specs.length === 0 && policy === undefined) throw new UsageError(cliMessages.missingOption('limit', LIMIT));
   const key = values.get('key') ?? 'ip';
-  const given = readLimits(specs).map((each, index) => ({ ...each, spec: specs[index]! }));
+  const given = specs.map((spec) => ({ ...readLimit(spec), spec }));
   const found: PolicyLimitSpec[] = [...given, ...(policy === undefined ? [] : await policyLimits(policy))];
   assertNames(found);
   const keys = [...new Set(found.map((each) => each.key ?? key))];
@@ -131,11 +99,8 @@ export async function readSettings(read: ReadArguments): Promise<SimulateSetting
     return new SimulatedLimit(limit, spec, keys.indexOf(own), place, measure);
   });
   const maxKeys = wholeNumber(values, 'max-keys', MAX_KEYS, 1, 10_000_000);
-  const input = inputOf(
-    read,
-    keys,
-    found.some(({ measure }) => measure !== undefined),
-  );
+  const countsBytes = found.some(({ measure }) => measure !== undefined);
+  const input = inputOf(read, keys, countsBytes);
   const svg = values.get('svg');
   if (svg === '') throw new UsageError(cliMessages.wrongOption('svg', svg, 'a file'));
   if (svg !== undefined && input.kind === 'log' && input.path === svg)
@@ -145,7 +110,8 @@ export async function readSettings(read: ReadArguments): Promise<SimulateSetting
 
 const LIMIT = 'at least one, such as --limit gcra:60/1s';
 
-function inputOf(read: ReadArguments, keys: readonly string[], bytes: boolean): LogFile | GeneratedInput {
+/** The requests: generated ones, or those of a log. Its path is `-` for standard input. */
+function inputOf(read: ReadArguments, keys: readonly string[], bytes: boolean) {
   const { values, lists, positionals } = read;
   const spec = values.get('generate');
   const inputs = [...positionals, ...(spec === undefined ? [] : [`--generate ${spec}`])];
@@ -154,7 +120,7 @@ function inputOf(read: ReadArguments, keys: readonly string[], bytes: boolean): 
     refuseOptions(read, OF_LOGS, 'a log');
     const other = keys.find((key) => key !== 'ip' && key !== 'global');
     if (other !== undefined) throw new UsageError(cliMessages.keyOfGenerated(other));
-    return { kind: 'generated', spec, generated: generatedOf(spec, values) };
+    return { kind: 'generated' as const, spec, generated: generatedOf(spec, values) };
   }
   const [path] = positionals;
   if (path === undefined || path === '') throw new UsageError(cliMessages.noInput());
@@ -164,12 +130,13 @@ function inputOf(read: ReadArguments, keys: readonly string[], bytes: boolean): 
   if (format !== undefined) formatNamed(format);
   const filters = readFilters(lists.get('path') ?? [], lists.get('status') ?? []);
   const wanted = { keys, cost: values.get('cost'), bytes, time: values.get('time'), filters };
-  return { kind: 'log', path, log: { format, wanted, reorderWindow: durationOf(values, 'reorder', REORDER, 0) } };
+  const log = { format, wanted, reorderWindow: durationOf(values, 'reorder', REORDER, 0) };
+  return { kind: 'log' as const, path, log };
 }
 
 const GENERATE = "'poisson:' or 'constant:' and requests/interval, such as poisson:80/s";
 
-function generatedOf(spec: string, values: ReadonlyMap<string, string>): Generated {
+function generatedOf(spec: string, values: Values): Generated {
   const [, arrivals, requests, interval = ''] = /^(poisson|constant):(\d{1,15}(?:\.\d{1,9})?)\/(.+)$/.exec(spec) ?? [];
   const length = milliseconds(ofOne(interval)) ?? 0;
   const rate = Number(requests) / (length * 1000);
@@ -189,8 +156,7 @@ function generatedOf(spec: string, values: ReadonlyMap<string, string>): Generat
   };
 }
 
-/** Reads a duration into microseconds. */
-function durationOf(values: ReadonlyMap<string, string>, option: string, usual: string, least: number): number {
+function durationOf(values: Values, option: string, usual: string, least: number): number {
   const text = values.get(option) ?? usual;
   const micros = Math.round((milliseconds(text) ?? NaN) * 1000);
   if (!(micros >= least)) {
@@ -200,13 +166,7 @@ function durationOf(values: ReadonlyMap<string, string>, option: string, usual: 
   return micros;
 }
 
-function wholeNumber(
-  values: ReadonlyMap<string, string>,
-  option: string,
-  usual: number,
-  min: number,
-  max: number,
-): number {
+function wholeNumber(values: Values, option: string, usual: number, min: number, max: number): number {
   const text = values.get(option) ?? String(usual);
   const value = /^\d{1,15}$/.test(text) ? Number(text) : NaN;
   if (value >= min && value <= max) return value;

@@ -1,15 +1,15 @@
 import { createReadStream } from 'node:fs';
-import { access, constants, realpath, stat, writeFile } from 'node:fs/promises';
+import { access, constants, realpath, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import type { Readable, Writable } from 'node:stream';
+import type { Writable } from 'node:stream';
 import { cliMessages } from '../../engine/errors/messages/cli.js';
-import { type Command, InputError, type Terminal, UsageError } from '../command.js';
+import { type Command, InputError, type Terminal, UsageError, writeOutput } from '../command.js';
 import { printableJson, showMs } from '../../engine/util/printable.js';
 import { reasonOf } from '../../engine/errors/reasons.js';
 import { chartOf, lookOf, tableOf } from './text-report.js';
 import { generate } from './generator.js';
 import { LogInput } from './log-input.js';
-import { type InputReport, reportOf } from './report.js';
+import { reportOf } from './report.js';
 import { readSettings, SIMULATE_OPTIONS, type SimulateSettings } from './settings.js';
 import { Simulation } from './simulation.js';
 
@@ -62,7 +62,6 @@ function sizeOf(bytes: number): string {
 
 const CHUNK_BYTES = 1 << 20;
 
-/** Runs limits over the requests of a log. */
 export const simulateCommand: Command = {
   usage: ['--limit <limit> [options] <log | ->', '--limit <limit> --generate poisson:80/s [options]'],
   about: `Runs limits over the requests of an access log, each at its own time, and reports which
@@ -85,19 +84,13 @@ tenants share units, simulate the total: omit 'share'.`,
     const simulation = new Simulation(settings.limits, settings.maxKeys);
     const input = await runInput(settings, simulation, terminal);
     const report = reportOf(simulation, input);
-    if (settings.svg !== undefined) await write(settings.svg, chartOf(report));
-    terminal.stdout.write(
-      settings.json ? `${printableJson(report)}\n` : tableOf(report, lookOf(terminal.stdout, process.env)),
-    );
+    if (settings.svg !== undefined) await writeOutput(settings.svg, chartOf(report));
+    terminal.stdout.write(settings.json ? `${printableJson(report)}\n` : tableOf(report, lookOf(terminal.stdout)));
     return 0;
   },
 };
 
-async function runInput(
-  { input, keys }: SimulateSettings,
-  simulation: Simulation,
-  terminal: Terminal,
-): Promise<InputReport> {
+async function runInput({ input, keys }: SimulateSettings, simulation: Simulation, terminal: Terminal) {
   if (input.kind === 'generated') {
     for (const request of generate(input.generated, keys)) simulation.decide(request);
     const { allowed, refused } = simulation;
@@ -112,30 +105,17 @@ async function runInput(
   const source = isStdin ? 'the standard input' : input.path;
   const progress = new Progress(terminal.stderr, size);
   try {
-    for await (const chunk of chunks(stream, source)) {
+    for await (const chunk of stream as AsyncIterable<Buffer>) {
       log.push(chunk);
       progress.add(chunk.length);
     }
+  } catch (error) {
+    throw error === stream.errored ? new InputError(cliMessages.unreadableFile(source, reasonOf(error))) : error;
   } finally {
     progress.end();
   }
   log.end();
   return log.report(source, simulation.allowed + simulation.refused);
-}
-
-async function* chunks(stream: Readable, path: string): AsyncGenerator<Buffer> {
-  const iterator = (stream as AsyncIterable<Buffer>)[Symbol.asyncIterator]();
-  try {
-    for (;;) {
-      const next = await iterator.next().catch((error: unknown) => {
-        throw new InputError(cliMessages.unreadableFile(path, reasonOf(error)));
-      });
-      if (next.done === true) return;
-      yield next.value;
-    }
-  } finally {
-    await iterator.return?.();
-  }
 }
 
 /** Checks before reading the log that a chart can be written, and that it wouldn't overwrite the log. */
@@ -150,13 +130,5 @@ async function assertWritable(path: string, input: SimulateSettings['input']): P
     if (target !== undefined && (await stat(target)).isDirectory()) throw new Error('it is a folder');
   } catch (error) {
     throw new UsageError(cliMessages.unwritableFile(path, reasonOf(error)));
-  }
-}
-
-async function write(path: string, text: string): Promise<void> {
-  try {
-    await writeFile(path, text);
-  } catch (error) {
-    throw new InputError(cliMessages.unwritableFile(path, reasonOf(error)));
   }
 }

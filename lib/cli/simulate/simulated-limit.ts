@@ -24,7 +24,6 @@ export class SimulatedCounter {
 
   constructor(private readonly limit: CompiledLimit) {}
 
-  /** Returns true if units fit. */
   look(cost: number, now: number): boolean {
     const { algorithm, parameters, quota } = this.limit;
     this.state = algorithm.open(parameters, this.stored, now);
@@ -50,11 +49,8 @@ export class SimulatedCounter {
     if (actual <= estimate) return delay;
     const { algorithm, parameters, quota } = this.limit;
     const { state } = this;
-    algorithm.take(
-      parameters,
-      state,
-      Math.max(0, Math.min(actual - estimate, quota + algorithm.remaining(parameters, state))),
-    );
+    const more = Math.min(actual - estimate, quota + algorithm.remaining(parameters, state));
+    algorithm.take(parameters, state, Math.max(0, more));
     this.stored = algorithm.save(parameters, state);
     return delay;
   }
@@ -81,13 +77,11 @@ export class SimulatedCounter {
     return retryAfterMs;
   }
 
-  /** Returns true if it isn't empty. */
   isCounting(now: number): boolean {
     const { algorithm, parameters } = this.limit;
     if (this.block !== undefined && endOf(this.limit, this.block) > now) return true;
-    return (
-      this.stored !== undefined && algorithm.resetAfter(parameters, algorithm.open(parameters, this.stored, now)) > 0
-    );
+    if (this.stored === undefined) return false;
+    return algorithm.resetAfter(parameters, algorithm.open(parameters, this.stored, now)) > 0;
   }
 
   /** The estimated bytes of its lists. */
@@ -110,14 +104,13 @@ export class SimulatedCounter {
   }
 }
 
-/** How much a request takes. */
 interface RequestUnits {
   readonly cost: number;
   readonly bytes?: number;
 }
 
 /** The period of a limit's length in which one counter admitted most. */
-interface Stretch {
+export interface Stretch {
   units: number;
   identity: string;
   /** The time of its first and of its last units, in microseconds. */
@@ -125,20 +118,18 @@ interface Stretch {
   to: number;
 }
 
-/** A limit and its results. */
 export class SimulatedLimit {
-  /** The number of requests that it rejected. */
   refused = 0;
   /** The number of those that it can never allow because of their cost. */
   never = 0;
   /** The waits that it reported for the others. */
   readonly waits = new Histogram();
-  /** The delays of requests. */
   readonly delays = new Histogram();
   worst: Stretch | undefined;
   /** True if the worst period is exact; otherwise, it is a lower bound. */
   isExact = true;
-  private length: number | undefined;
+  /** Its length: that of the window at the first request. */
+  lengthMs = 0;
 
   constructor(
     readonly limit: CompiledLimit,
@@ -162,11 +153,6 @@ export class SimulatedLimit {
     return this.measure === undefined || bytes === undefined ? cost : measuredUnits(this.measure, { bytes })!;
   }
 
-  /** Its length: that of the window at the first request. */
-  get lengthMs(): number {
-    return this.length ?? 0;
-  }
-
   refuse(retryAfterMs: number): void {
     this.refused++;
     if (retryAfterMs === Infinity) this.never++;
@@ -174,8 +160,8 @@ export class SimulatedLimit {
   }
 
   admit({ admitted }: SimulatedCounter, identity: string, cost: number, time: number, delayMs: number): void {
-    this.length ??= this.limit.windowMs(time / 1000);
-    const units = admitted.add(time, cost, this.length * 1000);
+    this.lengthMs ||= this.limit.windowMs(time / 1000);
+    const units = admitted.add(time, cost, this.lengthMs * 1000);
     if (!admitted.isExact) this.isExact = false;
     if (this.worst === undefined || units > this.worst.units) {
       this.worst = { units, identity, from: admitted.start, to: time };

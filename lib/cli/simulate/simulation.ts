@@ -9,8 +9,7 @@ import { type TrackedKey, TrackedKeys } from './tracked-keys.js';
  */
 export class Simulation {
   /** In microseconds; it never goes back. */
-  private now = 0;
-  /** When the first request came. */
+  now = 0;
   start: number | undefined;
   allowed = 0;
   refused = 0;
@@ -32,20 +31,10 @@ export class Simulation {
     const sources = new Set(limits.map(({ source }) => source));
     const limitsOf = [...sources]
       .toSorted((one, other) => one - other)
-      .map((source) => limits.filter((each) => each.source === source));
-    this.keys = new TrackedKeys(
-      maxKeys,
-      limitsOf.map((each) => each.map(({ limit }) => limit)),
-      (key) => this.forget(key),
-    );
+      .map((source) => limits.filter((each) => each.source === source).map(({ limit }) => limit));
+    this.keys = new TrackedKeys(maxKeys, limitsOf, (key) => this.forget(key));
   }
 
-  /** When the last request came. */
-  get end(): number {
-    return this.now;
-  }
-
-  /** Decides a request. */
   decide(request: LoggedRequest): void {
     const { time, keys } = request;
     if (time < this.now) this.late++;

@@ -4,40 +4,33 @@ import { plural } from '../../engine/util/figures.js';
 import { columns, printable, showCount, showMs, showShare } from '../../engine/util/printable.js';
 import type { LimitReport, Report } from './report.js';
 
-/** A stream that may be a terminal. */
 type Screen = Writable & {
   readonly isTTY?: boolean;
   readonly columns?: number;
-  getColorDepth?(environment?: object): number;
+  getColorDepth?(): number;
 };
 
-/** The format of text on a stream. */
 interface Look {
-  /** Maximum number of characters per line. */
   readonly width: number;
   paint(style: 'bold' | 'green' | 'red', text: string): string;
 }
 
-/** Without colors and with lines of any length, for files and pipes. */
-const PLAIN: Look = { width: Infinity, paint: (_, text) => text };
-
 /** The format of a stream: that of a terminal, or as set by `COLUMNS`, `NO_COLOR` and `FORCE_COLOR`. */
-export function lookOf(stream: Screen, environment: NodeJS.ProcessEnv): Look {
-  const columns = Number(environment['COLUMNS'] ?? (stream.isTTY === true ? stream.columns : NaN));
+export function lookOf(stream: Screen): Look {
+  const columns = Number(process.env['COLUMNS'] ?? (stream.isTTY === true ? stream.columns : NaN));
   const width = Number.isInteger(columns) && columns > 0 ? columns : Infinity;
-  if (!hasColours(stream, environment)) return { ...PLAIN, width };
-  return { width, paint: (style, text) => styleText(style, text, { validateStream: false }) };
+  const isPainted = hasColours(stream);
+  return { width, paint: (style, text) => (isPainted ? styleText(style, text, { validateStream: false }) : text) };
 }
 
-function hasColours(stream: Screen, environment: NodeJS.ProcessEnv): boolean {
-  const forced = environment['FORCE_COLOR'];
+function hasColours(stream: Screen): boolean {
+  const forced = process.env['FORCE_COLOR'];
   if (forced !== undefined) return forced !== '0' && forced !== 'false';
-  if ((environment['NO_COLOR'] ?? '') !== '') return false;
-  return stream.isTTY === true && (stream.getColorDepth?.(environment) ?? 1) > 1;
+  if ((process.env['NO_COLOR'] ?? '') !== '') return false;
+  return stream.isTTY === true && (stream.getColorDepth?.() ?? 1) > 1;
 }
 
-/** Formats a report as text for a terminal. */
-export function tableOf(report: Report, look: Look = PLAIN): string {
+export function tableOf(report: Report, look: Look): string {
   const { input, requests, allowed, refused, retryAfter } = report;
   const format = input.format === null ? '' : ` (${input.format})`;
   const sections = [
@@ -47,7 +40,7 @@ export function tableOf(report: Report, look: Look = PLAIN): string {
       look,
       columns([
         ['allowed', showCount(allowed), showShare(allowed, requests)],
-        ['refused', showCount(refused), showShare(refused, requests), ...waitsOf(retryAfter.count, retryAfter)],
+        ['refused', showCount(refused), showShare(refused, requests), ...waitsOf(retryAfter)],
       ]),
     ),
     painted(['bold'], look, limitsOf(report, look)),
@@ -86,7 +79,7 @@ function limitsOf({ limits, requests }: Report, { width }: Look): string[] {
   return [first, ...others.flatMap((line, index) => [line, `  most admitted: ${worst[index]!}`])];
 }
 
-function waitsOf(count: number, { medianMs, p99Ms }: { medianMs: number; p99Ms: number }): string[] {
+function waitsOf({ count, medianMs, p99Ms }: Report['retryAfter']): string[] {
   return count === 0 ? [] : [`retry after: median ${showMs(medianMs)}, 99 % ${showMs(p99Ms)}`];
 }
 
@@ -137,15 +130,12 @@ function notesOf({ input, keys, limits }: Report): string[] {
     notes.push(`${plural(outOfOrder, 'line was', 'lines were')} out of order, and sorted by time${rest}.`);
   }
   for (const { name, neverAllowed, held } of limits) {
+    const limit = printable(name);
     if (neverAllowed > 0) {
-      notes.push(
-        `${printable(name)} never allows ${showCount(neverAllowed)} of the requests: they cost more than its quota.`,
-      );
+      notes.push(`${limit} never allows ${showCount(neverAllowed)} of the requests: they cost more than its quota.`);
     }
     if (held !== undefined && held.count > 0) {
-      notes.push(
-        `${printable(name)} holds what it allows: median ${showMs(held.medianMs)}, 99 % ${showMs(held.p99Ms)}.`,
-      );
+      notes.push(`${limit} holds what it allows: median ${showMs(held.medianMs)}, 99 % ${showMs(held.p99Ms)}.`);
     }
   }
   if (keys.forgotten > 0) {
@@ -153,9 +143,8 @@ function notesOf({ input, keys, limits }: Report): string[] {
       keys.forgottenCounting === 0
         ? 'None of them still counted anything, so nothing else was decided.'
         : `${showCount(keys.forgottenCounting)} of them still counted, so more may be allowed than the limits say.`;
-    notes.push(
-      `${plural(keys.forgotten, 'key was', 'keys were')} forgotten, since there were more than --max-keys. ${effect}`,
-    );
+    const forgotten = plural(keys.forgotten, 'key was', 'keys were');
+    notes.push(`${forgotten} forgotten, since there were more than --max-keys. ${effect}`);
   }
   return notes;
 }
@@ -206,7 +195,6 @@ export function chartOf(report: Report): string {
   ].join('\n');
 }
 
-/** Stacked bars. */
 function bars(below: readonly number[], counts: readonly number[], top: number): string {
   const width = PLOT_WIDTH / Math.max(1, counts.length);
   return counts

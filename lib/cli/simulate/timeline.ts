@@ -1,9 +1,7 @@
 /** A histogram of waits: exact up to two seconds, and beyond that rounded up by less than a thousandth. */
 export class Histogram {
   private readonly counts = new Map<number, number>();
-  /** The number of waits. */
   count = 0;
-  /** The longest wait. */
   max = 0;
 
   /** Adds a wait in whole milliseconds. */
@@ -62,10 +60,10 @@ export class Timeline {
   private step = 0;
   /** The number of the first step: its start / its length. */
   private firstStep = -1;
-  private allowedBySteps: number[] = [];
-  private refusedBySteps: number[] = [];
+  /** The requests of each step. */
+  allowed: number[] = [];
+  refused: number[] = [];
 
-  /** The length of a step in milliseconds. */
   get stepMs(): number {
     return STEPS[this.step]!;
   }
@@ -73,14 +71,6 @@ export class Timeline {
   /** When the first step begins, in milliseconds since the epoch. */
   get startMs(): number {
     return Math.max(0, this.firstStep) * this.stepMs;
-  }
-
-  get allowed(): readonly number[] {
-    return this.allowedBySteps;
-  }
-
-  get refused(): readonly number[] {
-    return this.refusedBySteps;
   }
 
   /** Adds a request, no earlier than the first one, with its time in microseconds. */
@@ -91,11 +81,11 @@ export class Timeline {
       this.lengthen();
       index = Math.floor(time / (this.stepMs * 1000)) - this.firstStep;
     }
-    while (this.allowedBySteps.length <= index) {
-      this.allowedBySteps.push(0);
-      this.refusedBySteps.push(0);
+    while (this.allowed.length <= index) {
+      this.allowed.push(0);
+      this.refused.push(0);
     }
-    const counts = isAllowed ? this.allowedBySteps : this.refusedBySteps;
+    const counts = isAllowed ? this.allowed : this.refused;
     counts[index]!++;
   }
 
@@ -110,8 +100,8 @@ export class Timeline {
       }
       return sums;
     };
-    this.allowedBySteps = merged(this.allowedBySteps);
-    this.refusedBySteps = merged(this.refusedBySteps);
+    this.allowed = merged(this.allowed);
+    this.refused = merged(this.refused);
     this.firstStep = first;
     this.step++;
   }

@@ -13,9 +13,7 @@ const MOST_BYTES = 600_000_000;
 export class TrackedKey extends Kept {
   allowed = 0;
   refused = 0;
-  /** The number of requests that each limit of this key has rejected. */
   readonly refusedBy: number[];
-  /** The counters of the limits that use this key. */
   counters: readonly SimulatedCounter[];
 
   constructor(

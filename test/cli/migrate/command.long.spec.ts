@@ -138,6 +138,27 @@ export class AppModule {}
     expect(applied).toEqual(migrated);
   });
 
+  it('removes the packages of both libraries, in one change of package.json', async () => {
+    const app = start({
+      ...APP,
+      'package.json': MANIFEST.replace(
+        '"@nestjs/throttler"',
+        '"rate-limiter-flexible": "^5.0.0",\n    "@nestjs/throttler"',
+      ),
+      'src/login.service.ts': `import { Injectable } from '@nestjs/common';
+import { RateLimiterMemory } from 'rate-limiter-flexible';
+
+@Injectable()
+export class LoginService {
+  readonly limiter = new RateLimiterMemory({ points: 5, duration: 60 });
+}
+`,
+    });
+    const { stdout } = await app.migrate();
+    expect(stdout).toMatch(/package.json:\d+ adds nestjs-sluice, removes @nestjs\/throttler, rate-limiter-flexible:/);
+    expect(app.files()['package.json']).not.toMatch(/throttler|rate-limiter-flexible/);
+  });
+
   it('lists what it left, why, and what to do, and keeps the package that this needs', async () => {
     const app = start({ ...APP, 'src/app.controller.ts': CONTROLLER });
     const { stdout } = await app.migrate();

@@ -1,6 +1,5 @@
 import type TS from 'typescript';
 import type { Project } from '../project.js';
-import type { MigrationReport } from '../report.js';
 import type { Source } from '../source.js';
 import {
   callsOf,
@@ -13,44 +12,36 @@ import {
 } from './limiters.js';
 
 /** Converts limiters of `rate-limiter-flexible` that Nest classes create. Returns the files that it examined. */
-export function migrateRateLimiterFlexible(project: Project, report: MigrationReport): readonly Source[] {
+export function migrateRateLimiterFlexible(project: Project): readonly Source[] {
   const sources = project.matching(/rate-limiter-flexible/);
-  const found = sources.flatMap((source) => limitersOf(source, report));
-  const converted = found.filter((limiter) => isConvertible(limiter, report));
+  const found = sources.flatMap(limitersOf);
+  const converted = found.filter(isConvertible);
   const isMixed = converted.some(({ isOnRedis }) => isOnRedis) && converted.some(({ isOnRedis }) => !isOnRedis);
   for (const source of new Set(converted.map((limiter) => limiter.source))) {
     const own = converted.filter((limiter) => limiter.source === source);
     // A file whose results come from limiters of both kinds would read them in two ways.
     if (own.length < found.filter((limiter) => limiter.source === source).length) {
-      for (const limiter of own) report.leave(source, limiter.node, 'others of this file stay: convert them together');
+      for (const limiter of own) source.leave(limiter.node, 'others of this file stay: convert them together');
       continue;
     }
     for (const limiter of own) for (const call of callsOf(limiter)!) convertCall(source, call);
     convertResults(source, source.localOf(FLEXIBLE, 'RateLimiterRes'));
     for (const owner of new Set(own.map((limiter) => limiter.owner))) {
-      convertClass(
-        source,
-        owner,
-        own.filter((limiter) => limiter.owner === owner),
-        isMixed,
-        report,
-      );
+      const limiters = own.filter((limiter) => limiter.owner === owner);
+      convertClass(source, owner, limiters, isMixed);
     }
   }
   const [first] = converted;
   if (first !== undefined && project.matching(/\bRateLimitModule\b/).length === 0) {
     const redis = converted.some(({ isOnRedis }) => isOnRedis) ? '{ redis: … }' : '';
-    report.leave(
-      first.source,
-      first.node,
-      `LimiterService belongs to RateLimitModule: import RateLimitModule.forRoot(${redis}) once, in the root module of the app`,
-    );
+    const why = `LimiterService belongs to RateLimitModule: import RateLimitModule.forRoot(${redis}) once, in the root module of the app`;
+    first.source.leave(first.node, why);
   }
   return sources;
 }
 
 /** The limiters that classes create. Reports the others. */
-function limitersOf(source: Source, report: MigrationReport): FoundLimiter[] {
+function limitersOf(source: Source): FoundLimiter[] {
   const { ts } = source;
   const found: FoundLimiter[] = [];
   source.visit(source.ast, (node) => {
@@ -59,7 +50,7 @@ function limitersOf(source: Source, report: MigrationReport): FoundLimiter[] {
     if (from === undefined || !FLEXIBLE.test(from.module)) return;
     if (isInsurance(source, node)) return;
     const limiter = limiterOf(source, node, from.name);
-    if (typeof limiter === 'string') report.leave(source, node, `new ${from.name}: ${limiter}`);
+    if (typeof limiter === 'string') source.leave(node, `new ${from.name}: ${limiter}`);
     else found.push(limiter);
   });
   return found;
@@ -70,25 +61,15 @@ function isInsurance(source: Source, { parent }: TS.NewExpression): boolean {
   return source.ts.isPropertyAssignment(parent) && source.before(parent.name) === 'insuranceLimiter';
 }
 
-function isConvertible(limiter: FoundLimiter, report: MigrationReport): boolean {
+function isConvertible(limiter: FoundLimiter): boolean {
   const { source, node, property } = limiter;
-  if (definitionOf(source, node, property, '') === undefined) {
-    report.leave(
-      source,
-      node,
-      "its options are not all known, or have no counterpart (duration: 0, execEvenly): write limiters.for({ algo: 'fixed-window', … }) by hand",
-    );
-    return false;
-  }
-  if (callsOf(limiter) === undefined) {
-    report.leave(
-      source,
-      node,
-      `more is done with ${property} than to consume, get, delete, penalize, reward and block: convert it by hand`,
-    );
-    return false;
-  }
-  return true;
+  const isKnown = definitionOf(source, node, property, '') !== undefined;
+  if (isKnown && callsOf(limiter) !== undefined) return true;
+  const why = isKnown
+    ? `more is done with ${property} than to consume, get, delete, penalize, reward and block: convert it by hand`
+    : "its options are not all known, or have no counterpart (duration: 0, execEvenly): write limiters.for({ algo: 'fixed-window', … }) by hand";
+  source.leave(node, why);
+  return false;
 }
 
 /** Makes a class get its limiters from `LimiterService`. */
@@ -97,17 +78,15 @@ function convertClass(
   owner: TS.ClassDeclaration,
   limiters: readonly FoundLimiter[],
   isMixed: boolean,
-  report: MigrationReport,
 ): void {
   const { ts } = source;
   const made: string[] = [];
   for (const { node, property, assignment, isOnRedis } of limiters) {
     const definition = definitionOf(source, node, property, isMixed && !isOnRedis ? "scope: 'instance'" : '')!;
     const text = `limiters.for(${definition})`;
-    const declared = owner.members.find(
-      (member): member is TS.PropertyDeclaration =>
-        ts.isPropertyDeclaration(member) && source.nameOf(member.name) === property,
-    );
+    const declared = owner.members
+      .filter(ts.isPropertyDeclaration)
+      .find(({ name }) => source.nameOf(name) === property);
     if (assignment !== undefined) source.rewrite(node, text);
     else made.push(`this.${property} = ${text};`);
     if (declared !== undefined) {
@@ -115,14 +94,14 @@ function convertClass(
       const last = declared.initializer?.end ?? end ?? declared.name.end;
       source.edits.replace(declared.name.end, last, `: ${source.own('type Limiter')}`);
     }
-    report.done(source, node, `${source.before(node.expression)} -> ${text}`);
+    source.done(node, `${source.before(node.expression)} -> ${text}`);
   }
   source.own('LimiterService');
+  const lines = made.map((line) => `\n    ${line}`).join('');
   const constructor = owner.members.find(ts.isConstructorDeclaration);
   if (constructor?.body === undefined) {
-    const body = made.map((line) => `\n    ${line}`).join('');
-    const place = owner.members.findLast((member) => ts.isPropertyDeclaration(member));
-    const text = `\n\n  constructor(limiters: LimiterService) {${body}\n  }`;
+    const place = owner.members.findLast(ts.isPropertyDeclaration);
+    const text = `\n\n  constructor(limiters: LimiterService) {${lines}\n  }`;
     source.edits.insert(place?.end ?? owner.members.pos, text);
     return;
   }
@@ -135,10 +114,7 @@ function convertClass(
     const lead = /\n[ \t]*$/.exec(source.text.slice(0, last.getStart(source.ast)))?.[0] ?? ' ';
     source.edits.insert(last.end, `,${lead}limiters: LimiterService`);
   }
-  const start =
-    body.statements.find((one) => source.before(one).startsWith('super('))?.end ?? body.getStart(source.ast) + 1;
-  source.edits.insert(
-    start,
-    made.map((line) => `\n    ${line}`).join('') + (made.length > 0 && body.statements.length === 0 ? '\n  ' : ''),
-  );
+  const parent = body.statements.find((one) => source.before(one).startsWith('super('));
+  const end = made.length > 0 && body.statements.length === 0 ? '\n  ' : '';
+  source.edits.insert(parent?.end ?? body.getStart(source.ast) + 1, lines + end);
 }

@@ -32,20 +32,10 @@ const OTHERS: Readonly<Record<string, string>> = {
   RLWrapperTimeouts: "use the option 'timeout' of the module",
 };
 
-/** A limiter that a class creates. */
-export interface FoundLimiter {
-  readonly source: Source;
-  readonly node: TS.NewExpression;
-  readonly owner: TS.ClassDeclaration;
-  /** The property that contains it. */
-  readonly property: string;
-  /** Its assignment in a constructor; `undefined` for an initializer of the property. */
-  readonly assignment: TS.BinaryExpression | undefined;
-  readonly isOnRedis: boolean;
-}
+export type FoundLimiter = Exclude<ReturnType<typeof limiterOf>, string>;
 
 /** The limiter of a class, or the reason why it can't be converted. */
-export function limiterOf(source: Source, node: TS.NewExpression, imported: string): FoundLimiter | string {
+export function limiterOf(source: Source, node: TS.NewExpression, imported: string) {
   const { ts } = source;
   if (imported !== IN_PROCESS && imported !== ON_REDIS) {
     return OTHERS[imported] ?? "it has no counterpart: implement a Store, and give it to the module's option 'store'";
@@ -72,7 +62,9 @@ export function limiterOf(source: Source, node: TS.NewExpression, imported: stri
     source,
     node,
     owner,
+    /** The property that contains it. */
     property: place.property,
+    /** Its assignment in a constructor; `undefined` for an initializer of the property. */
     assignment: place.assignment,
     isOnRedis: imported === ON_REDIS,
   };
@@ -107,9 +99,9 @@ export function definitionOf(source: Source, node: TS.NewExpression, name: strin
     if (key === undefined || value === undefined) return undefined;
     values.set(key, value);
   }
-  const known = new Set([...BUILT_IN, 'points', 'duration', 'blockDuration']);
-  if ([...values.keys()].some((key) => !known.has(key))) return undefined;
-  const [points, duration, block] = ['points', 'duration', 'blockDuration'].map((key) => values.get(key));
+  const main = ['points', 'duration', 'blockDuration'];
+  if ([...values.keys()].some((key) => !main.includes(key) && !BUILT_IN.has(key))) return undefined;
+  const [points, duration, block] = main.map((key) => values.get(key));
   if (points === undefined || duration === undefined || constantOf(source, duration) === 0) return undefined;
   const number = (key: string, value: TS.Expression): string =>
     access === '' ? numberOf(source, value) : `${access}.${key}`;
@@ -127,7 +119,6 @@ export function definitionOf(source: Source, node: TS.NewExpression, name: strin
   return `{ ${entries.join(', ')} }`;
 }
 
-/** The methods whose calls are converted. */
 const METHODS: Readonly<Record<string, string>> = {
   consume: 'consume',
   get: 'peek',
@@ -185,26 +176,22 @@ function isAwaitedStatement(source: Source, call: TS.CallExpression): boolean {
   );
 }
 
-/** Converts a call of a limiter. */
 export function convertCall(source: Source, call: TS.CallExpression): void {
   const { ts } = source;
   const method = call.expression as TS.PropertyAccessExpression;
   const limiter = source.before(method.expression);
-  const [key, amount] = call.arguments.map((argument) => source.now(argument));
+  const given = call.arguments.map((argument) => source.now(argument));
+  const [key, amount] = given;
   switch (method.name.text) {
     case 'consume':
       if (convertTry(source, call)) return;
-      source.rewrite(
-        call,
-        `${consumeOrThrow(source)}(${[limiter, ...call.arguments.map((one) => source.now(one))].join(', ')})`,
-      );
+      source.rewrite(call, `${consumeOrThrow(source)}(${[limiter, ...given].join(', ')})`);
       return;
-    case 'block':
-      source.rewrite(
-        call.parent,
-        `await ${limiter}.reset(${key}); await ${limiter}.block(${key}, ${durationOf(source, call.arguments[1]!, 1000)})`,
-      );
+    case 'block': {
+      const time = durationOf(source, call.arguments[1]!, 1000);
+      source.rewrite(call.parent, `await ${limiter}.reset(${key}); await ${limiter}.block(${key}, ${time})`);
       return;
+    }
     case 'penalty':
     case 'reward':
       source.rewrite(call, `${limiter}.${METHODS[method.name.text]}(${key}, ${amount ?? '1'})`);
@@ -281,13 +268,12 @@ export function convertResults(source: Source, results: string | undefined): voi
   source.visit(source.ast, (node) => {
     if (ts.isPropertyAccessExpression(node)) {
       const text = fieldOf(node.name.text, source.now(node.expression), isRefusal(source, node));
-      if (text !== undefined && source.edits.keeps(node.name.getStart(source.ast), node.end))
-        source.rewrite(node, text);
+      if (text !== undefined && source.keeps(node.name)) source.rewrite(node, text);
     }
     if (ts.isBindingElement(node) && ts.isObjectBindingPattern(node.parent)) convertBinding(source, node);
     if (results === undefined || !ts.isIdentifier(node) || node.text !== results || ts.isImportSpecifier(node.parent))
       return;
-    if (!source.edits.keeps(node.getStart(source.ast), node.end)) return;
+    if (!source.keeps(node)) return;
     const { parent } = node;
     if (ts.isBinaryExpression(parent) && parent.operatorToken.kind === ts.SyntaxKind.InstanceOfKeyword) {
       source.own('type Decision');

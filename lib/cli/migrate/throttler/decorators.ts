@@ -4,7 +4,7 @@ import type { Source } from '../source.js';
 import { durationOf, numberOf, quoted } from '../values.js';
 import { THROTTLER, type ThrottlerFacts } from './facts.js';
 import type { GuardUse } from './guard-use.js';
-import { convertLimit, isFunction, type LimitForm, limitOfExpression } from './limits.js';
+import { convertLimit, isFunction, type LimitForm, limitOfExpression, limitText } from './limits.js';
 
 /** Converts `@Throttle` and `@SkipThrottle`, and code that calls them as functions. */
 export class Decorators {
@@ -24,35 +24,28 @@ export class Decorators {
     for (const node of source.usesOf(local)) {
       const call = node.parent;
       if (source.ts.isCallExpression(call) && call.expression === node) convert(call);
-      else this.facts.report.leave(source, node, `${name} isn't a call here: convert it by hand`);
+      else source.leave(node, `${name} isn't a call here: convert it by hand`);
     }
   }
 
   private throttle(source: Source, call: TS.CallExpression): void {
-    const { report } = this.facts;
     const limits = this.limitsOf(source, call);
     if (limits === undefined) {
-      report.leave(
-        source,
-        call,
-        'what @Throttle gets is known only when the app runs: use @RateLimit with a whole limit',
-      );
+      const why = 'what @Throttle gets is known only when the app runs: use @RateLimit with a whole limit';
+      source.leave(call, why);
       return;
     }
     const dead = limits.filter(({ name }) => this.facts.throttlers?.has(name) === false);
     for (const { name, text } of dead) {
-      report.leave(
-        source,
-        call,
-        `no throttler of the module is named '${name}', so nothing was limited by it: taken out; to limit, write @RateLimit(${text})`,
-      );
+      const why = `no throttler of the module is named '${name}', so nothing was limited by it: taken out; to limit, write @RateLimit(${text})`;
+      source.leave(call, why);
     }
     const texts = limits.filter((limit) => !dead.includes(limit)).map(({ text }) => text);
     if (texts.length === 0) {
       this.removeCall(source, call);
       return;
     }
-    report.done(source, call, `@Throttle -> @RateLimit`);
+    source.done(call, `@Throttle -> @RateLimit`);
     this.noteSkipped(source, call, new Set(limits.map(({ name }) => name)));
     source.rewrite(call, `${source.own('RateLimit')}(${texts.join(', ')})`);
   }
@@ -73,15 +66,9 @@ export class Decorators {
     if (second !== undefined || (object !== undefined && ts.isNumericLiteral(object))) {
       if (first === undefined || isFunction(source, first)) return undefined;
       // Up to version 4: units, then seconds.
-      const entries = [
-        `name: ${quoted(source, 'default')}`,
-        `algo: ${quoted(source, this.facts.algo)}`,
-        `rate: ${numberOf(source, first)}`,
-        `interval: ${second === undefined ? "'1m'" : durationOf(source, second, 1000)}`,
-        ...(guard === undefined ? [] : [`key: ${guard.name}`]),
-        ...(perRoute ? ['perRoute: true'] : []),
-      ];
-      return [{ name: 'default', text: `{ ${entries.join(', ')} }` }];
+      const interval = second === undefined ? "'1m'" : durationOf(source, second, 1000);
+      const limit = { ...form('default'), rate: numberOf(source, first), interval };
+      return [{ name: 'default', text: limitText(this.facts, source, limit) }];
     }
     if (object === undefined) return undefined;
     if (!ts.isObjectLiteralExpression(object)) return this.named(source, object, form);
@@ -133,13 +120,13 @@ export class Decorators {
 
   private skip(source: Source, call: TS.CallExpression): void {
     const { ts } = source;
-    const { report, throttlers } = this.facts;
+    const { throttlers } = this.facts;
     const [argument] = call.arguments;
     const node = argument && source.bare(argument);
     const skipped: string[] = [];
     const counted: string[] = [];
     const why = 'what @SkipThrottle gets is known only when the app runs: use the option skip of a limit';
-    const leaveUnread = (): void => report.leave(source, call, why);
+    const leaveUnread = (): void => source.leave(call, why);
     if (node === undefined || node.kind === ts.SyntaxKind.TrueKeyword) skipped.push('default');
     else if (node.kind === ts.SyntaxKind.FalseKeyword) counted.push('default');
     else if (ts.isObjectLiteralExpression(node)) {
@@ -160,11 +147,8 @@ export class Decorators {
     const unknown = skipped.filter((name) => !known.includes(name));
     if (unknown.length > 0) {
       const names = unknown.map((name) => `'${name}'`).join(', ');
-      report.leave(
-        source,
-        call,
-        `no throttler of the module is named ${names}, so @SkipThrottle skipped nothing there: taken out; @SkipRateLimit() skips all`,
-      );
+      const note = `no throttler of the module is named ${names}, so @SkipThrottle skipped nothing there: taken out; @SkipRateLimit() skips all`;
+      source.leave(call, note);
     }
     const texts: string[] = [];
     if (known.length > 0) {
@@ -176,11 +160,9 @@ export class Decorators {
       .filter((name) => throttlers?.has(name) !== false)
       .map((name) => this.again(source, call, name));
     if (again.includes(undefined)) {
-      report.leave(
-        source,
-        call,
-        'the limit that holds here again is known only when the app runs: write @RateLimit with a whole limit',
-      );
+      const note =
+        'the limit that holds here again is known only when the app runs: write @RateLimit with a whole limit';
+      source.leave(call, note);
       return;
     }
     const limits = again.filter((text): text is string => text !== undefined && text !== '');
@@ -189,7 +171,7 @@ export class Decorators {
     else {
       const isDecorator = ts.isDecorator(call.parent);
       source.rewrite(call, texts.join(isDecorator ? ' @' : ', '));
-      report.done(source, call, `@SkipThrottle -> @${texts.join(' @').replaceAll(/\(\{.*/g, '(…)')}`);
+      source.done(call, `@SkipThrottle -> @${texts.join(' @').replaceAll(/\(\{.*/g, '(…)')}`);
     }
   }
 
@@ -202,8 +184,8 @@ export class Decorators {
     if (this.hasDecorator(source, owner, 'Throttle')) return '';
     const known = this.facts.throttlers?.get(name);
     if (known?.limit === undefined || known.ttl === undefined) return undefined;
-    const block = this.facts.blocks(source) ? `, blockFor: ${known.ttl}` : '';
-    return `{ name: ${quoted(source, name)}, algo: ${quoted(source, this.facts.algo)}, rate: ${known.limit}, interval: ${known.ttl}${block} }`;
+    const limit = { name, perRoute: false, rate: known.limit, interval: known.ttl };
+    return limitText(this.facts, source, limit, known.ttl);
   }
 
   /** Notes that a skipped route with limits of its own had no limit before, and has these limits now. */
@@ -218,11 +200,9 @@ export class Decorators {
       return argument.properties.some((one) => names.has(source.nameOf(one.name) ?? ''));
     });
     if (!isSkipped) return;
-    this.facts.report.leave(
-      source,
-      call,
-      'the class was skipped, and this route with it: its @RateLimit holds now; take it out if that is not meant',
-    );
+    const why =
+      'the class was skipped, and this route with it: its @RateLimit holds now; take it out if that is not meant';
+    source.leave(call, why);
   }
 
   private hasDecorator(source: Source, node: TS.Node, name: string): boolean {
@@ -238,7 +218,6 @@ export class Decorators {
       .filter((one): one is TS.CallExpression => ts.isCallExpression(one) && source.before(one.expression) === local);
   }
 
-  /** The class or method of a decorator. */
   private ownerOf(source: Source, call: TS.CallExpression): TS.Node | undefined {
     return source.ts.isDecorator(call.parent) ? call.parent.parent : undefined;
   }
@@ -260,11 +239,6 @@ function keysOf(source: Source, object: TS.ObjectLiteralExpression): Set<string>
 /** The text of an object that was more deeply indented before. */
 function dedented(source: Source, object: TS.ObjectLiteralExpression, text: string): string {
   if (!text.includes('\n')) return text;
-  const indentAt = (position: number): number => {
-    const start = source.text.lastIndexOf('\n', position) + 1;
-    return /^[ \t]*/.exec(source.text.slice(start))![0].length;
-  };
-  const outer = object.parent.parent;
-  const by = indentAt(object.getStart(source.ast)) - indentAt(outer.getStart(source.ast));
+  const by = source.indentOf(object).length - source.indentOf(object.parent.parent).length;
   return by <= 0 ? text : text.replaceAll(new RegExp(String.raw`\n[ \t]{1,${by}}`, 'g'), '\n');
 }

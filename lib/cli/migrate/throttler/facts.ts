@@ -1,6 +1,5 @@
 import type TS from 'typescript';
 import type { Project } from '../project.js';
-import type { MigrationReport } from '../report.js';
 import type { Source } from '../source.js';
 import { constantOf, durationOf } from '../values.js';
 import { type Guard, guardsOf } from './guards.js';
@@ -8,10 +7,8 @@ import { type Guard, guardsOf } from './guards.js';
 export const THROTTLER = /^@nestjs\/throttler(?:\/.*)?$/;
 export const STORAGES =
   /^(?:@nest-lab\/throttler-storage-redis|nestjs-throttler-storage-redis|@kirklin\/.*throttler.*)$/;
-/** Files that may use the throttler. */
 export const THROTTLER_TEXT = /@nestjs\/throttler|throttler-storage-redis/;
 
-/** An expression of a file. */
 export interface Place {
   readonly source: Source;
   readonly node: TS.Expression;
@@ -34,10 +31,7 @@ export class ThrottlerFacts {
   readonly calls: readonly { source: Source; call: TS.CallExpression; method: string }[];
   readonly sources: readonly Source[];
 
-  constructor(
-    readonly project: Project,
-    readonly report: MigrationReport,
-  ) {
+  constructor(readonly project: Project) {
     const direct = project.matching(THROTTLER_TEXT);
     this.guards = guardsOf(project, direct);
     const names = [...this.guards.keys()];
@@ -139,13 +133,10 @@ export class ThrottlerFacts {
 
   private addThrottlers({ source, node }: Place, found: Map<string, KnownThrottler>): boolean {
     const { ts } = source;
+    const isAdded = (at: Place | undefined) => at !== undefined && this.addThrottlers(at, found);
     if (ts.isArrayLiteralExpression(node)) {
       return node.elements.every((element) => {
-        if (ts.isSpreadElement(element)) {
-          return this.resolve(source, element.expression).every(
-            (at) => at !== undefined && this.addThrottlers(at, found),
-          );
-        }
+        if (ts.isSpreadElement(element)) return this.resolve(source, element.expression).every(isAdded);
         return this.resolve(source, element).every((at) => at !== undefined && this.addThrottler(at, found));
       });
     }
@@ -153,7 +144,7 @@ export class ThrottlerFacts {
     const list = source.valueOf(source.property(node, 'throttlers'));
     // The form up to version 4.
     if (list === undefined) return this.addThrottler({ source, node }, found);
-    return this.resolve(source, list).every((at) => at !== undefined && this.addThrottlers(at, found));
+    return this.resolve(source, list).every(isAdded);
   }
 
   private addThrottler({ source, node }: Place, found: Map<string, KnownThrottler>): boolean {
@@ -172,12 +163,10 @@ export class ThrottlerFacts {
   }
 }
 
-/** Returns true for a test file. */
 export function isTest({ shown }: Source): boolean {
   return /\.(?:e2e-)?spec\.|\.test\.|(?:^|\/)tests?\//.test(shown);
 }
 
-/** The calls of `ThrottlerModule` in a file. */
 function moduleCalls(source: Source): { source: Source; call: TS.CallExpression; method: string }[] {
   const { ts } = source;
   const local = source.localOf(THROTTLER, 'ThrottlerModule');

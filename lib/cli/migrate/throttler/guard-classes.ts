@@ -1,27 +1,20 @@
+import { basename } from 'node:path';
 import type TS from 'typescript';
 import type { Source } from '../source.js';
 import type { ThrottlerFacts } from './facts.js';
 import { requestOf } from './option-values.js';
-import { type Guard, superCalls } from './guards.js';
+import { type Guard, REPLACED, superCalls } from './guards.js';
 
 /** Converts classes that extend `ThrottlerGuard` to classes that return keys, or removes them. */
 export function convertGuards(facts: ThrottlerFacts): void {
   for (const guard of facts.guards.values()) {
-    if (guard.outcome === 'left') {
-      facts.report.leave(
-        guard.source,
-        guard.node,
-        `${guard.name} stays, and nothing uses it any more: ${guard.reason}`,
-      );
-    } else if (guard.outcome === 'dropped') {
-      facts.report.done(
-        guard.source,
-        guard.node,
-        `${guard.name} is gone: ${guard.sameAs?.name ?? 'RateLimitGuard'} reads each kind of call`,
-      );
+    const { name, source, node, outcome, reason, sameAs } = guard;
+    if (outcome === 'left') source.leave(node, `${name} stays, and nothing uses it any more: ${reason}`);
+    else if (outcome === 'dropped') {
+      source.done(node, `${name} is gone: ${sameAs?.name ?? 'RateLimitGuard'} reads each kind of call`);
       dropClass(facts, guard);
     } else {
-      facts.report.done(guard.source, guard.node, `${guard.name} -> a KeyResolver`);
+      source.done(node, `${name} -> a KeyResolver`);
       toKeyResolver(facts, guard);
     }
   }
@@ -31,13 +24,9 @@ export function convertGuards(facts: ThrottlerFacts): void {
 function dropClass(facts: ThrottlerFacts, { name, source, node }: Guard): void {
   source.removeLine(node);
   const hasMore = source.ast.statements.some((one) => one !== node && !source.ts.isImportDeclaration(one));
-  const file = source.shown
-    .split('/')
-    .at(-1)!
-    .replace(/\.[cm]?tsx?$/, '');
-  for (const other of facts.project.matching(
-    new RegExp(String.raw`\b${name}\b|${file.replaceAll('.', String.raw`\.`)}['".]`),
-  )) {
+  const file = basename(source.shown).replace(/\.[cm]?tsx?$/, '');
+  const mentions = new RegExp(String.raw`\b${name}\b|${file.replaceAll('.', String.raw`\.`)}['".]`);
+  for (const other of facts.project.matching(mentions)) {
     for (const statement of other.ast.statements) {
       if (!other.ts.isExportDeclaration(statement) || statement.moduleSpecifier === undefined) continue;
       const names = statement.exportClause;
@@ -71,7 +60,7 @@ function toKeyResolver(facts: ThrottlerFacts, { source, node, exempts, isForAll 
     const override = modifiers?.find(({ kind }) => kind === ts.SyntaxKind.OverrideKeyword);
     if (override !== undefined) source.edits.replace(override.getStart(source.ast), override.end + 1, '');
   }
-  for (const name of ['throwThrottlingException', 'generateKey', 'getErrorMessage', 'errorMessage']) {
+  for (const name of [...REPLACED, 'errorMessage']) {
     const member = find(name);
     if (member !== undefined) source.removeLine(member, true);
   }
@@ -82,7 +71,8 @@ function toKeyResolver(facts: ThrottlerFacts, { source, node, exempts, isForAll 
     find,
   );
   convertSupers(source, node);
-  if (activate !== undefined) convertExemption(source, activate);
+  // It let requests pass; now it returns which requests limits skip.
+  if (activate !== undefined) source.rewrite(activate.name, 'isExempt');
   const request =
     requests === undefined || isReplaced ? requestOf(source, facts, 'context') : 'this.getRequestResponse(context).req';
   const tracked = tracker?.parameters.length === 2 ? 'request, context' : 'request';
@@ -97,12 +87,8 @@ function toKeyResolver(facts: ThrottlerFacts, { source, node, exempts, isForAll 
   lines.push(`    const request = ${request};`);
   const address = exempts || tracker === undefined ? `${source.own('ipIdentity')}(request.ip)` : '';
   if (tracker === undefined) lines.push(`    return ${address};`);
-  else
-    lines.push(
-      exempts
-        ? `    return (await this.getTracker(${tracked})) || ${address};`
-        : `    return this.getTracker(${tracked});`,
-    );
+  else if (exempts) lines.push(`    return (await this.getTracker(${tracked})) || ${address};`);
+  else lines.push(`    return this.getTracker(${tracked});`);
   lines.push('  }', '');
   source.edits.insert(node.end - 1, lines.join('\n'));
 }
@@ -119,12 +105,9 @@ function convertConstructor(source: Source, node: TS.ClassDeclaration): void {
     if (start !== undefined) source.edits.insert(start, 'constructor(private readonly reflector: Reflector) {}\n\n  ');
     return;
   }
-  const call = declared.body.statements.find(
-    (one): one is TS.ExpressionStatement =>
-      ts.isExpressionStatement(one) &&
-      ts.isCallExpression(one.expression) &&
-      one.expression.expression.kind === ts.SyntaxKind.SuperKeyword,
-  );
+  const isSuper = (node: TS.Expression): node is TS.CallExpression =>
+    ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.SuperKeyword;
+  const call = declared.body.statements.filter(ts.isExpressionStatement).find(({ expression }) => isSuper(expression));
   const given = new Set(
     (call?.expression as TS.CallExpression | undefined)?.arguments.map((one) => source.before(one)),
   );
@@ -153,7 +136,7 @@ function convertSupers(source: Source, node: TS.ClassDeclaration): void {
     const text = `${source.own('ipIdentity')}(${request}.ip) ?? ''`;
     source.rewrite(call, isInAsync(source, call) ? `(${text})` : `Promise.resolve(${text})`);
   }
-  for (const call of superCalls(source, node, 'shouldSkip')) {
+  for (const call of ['shouldSkip', 'canActivate'].flatMap((name) => superCalls(source, node, name))) {
     rewriteToFalse(source, call);
   }
   for (const call of superCalls(source, node, 'getRequestResponse')) {
@@ -162,14 +145,6 @@ function convertSupers(source: Source, node: TS.ClassDeclaration): void {
       call,
       `{ req: ${context}.switchToHttp().getRequest(), res: ${context}.switchToHttp().getResponse() }`,
     );
-  }
-}
-
-/** Converts `canActivate`, which lets requests pass, to a function that returns which requests limits skip. */
-function convertExemption(source: Source, method: TS.MethodDeclaration): void {
-  source.rewrite(method.name, 'isExempt');
-  for (const call of superCalls(source, method, 'canActivate')) {
-    rewriteToFalse(source, call);
   }
 }
 

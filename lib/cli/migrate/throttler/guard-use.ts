@@ -47,19 +47,16 @@ export class GuardUse {
     return this.references.find((one) => isKey(one) && decorators.some((at) => isIn(one.node, at)))?.guard;
   }
 
-  /** Replaces all guards by `RateLimitGuard`. */
   convert(): void {
-    const { report } = this.facts;
     const removed = new Map<TS.ArrayLiteralExpression, { source: Source; nodes: Set<TS.Node> }>();
     const take = (source: Source, list: TS.ArrayLiteralExpression, node: TS.Node): void => {
-      const entry = removed.get(list) ?? { source, nodes: new Set<TS.Node>() };
-      entry.nodes.add(node);
-      removed.set(list, entry);
+      const nodes = removed.get(list)?.nodes ?? new Set();
+      removed.set(list, { source, nodes: nodes.add(node) });
     };
     for (const { source, node, guard, kind } of this.references) {
       const name = node.text;
       if (kind === 'made') {
-        report.leave(source, node, `new ${name}(…): bind RateLimitGuard by @UseGuards or the module instead`);
+        source.leave(node, `new ${name}(…): bind RateLimitGuard by @UseGuards or the module instead`);
       } else if (kind === 'global') {
         const provider = node.parent.parent as TS.ObjectLiteralExpression;
         const list = provider.parent;
@@ -74,30 +71,23 @@ export class GuardUse {
           if (needsProvider && source.ts.isArrayLiteralExpression(list))
             source.edits.insert(provider.getStart(source.ast), `${name}, `);
         }
-        report.done(
-          source,
-          node,
-          this.guard === true ? `APP_GUARD ${name} -> the module's own guard` : `APP_GUARD ${name} -> RateLimitGuard`,
-        );
+        source.done(node, `APP_GUARD ${name} -> ${this.guard === true ? "the module's own guard" : 'RateLimitGuard'}`);
       } else if (kind === 'listed') {
         if (guard?.outcome === 'key') continue;
         take(source, node.parent as TS.ArrayLiteralExpression, node);
-        report.done(source, node, `${name} is no longer a provider`);
+        source.done(node, `${name} is no longer a provider`);
       } else {
         source.rewrite(node, source.own('RateLimitGuard'));
-        report.done(source, node, `${name} -> RateLimitGuard`);
+        source.done(node, `${name} -> RateLimitGuard`);
       }
     }
-    for (const [list, { source, nodes }] of removed) this.removeFrom(source, list, nodes);
+    for (const [list, { source, nodes }] of removed) source.removeFrom(list, nodes);
     if (!this.isMixed) return;
     for (const { source, node, guard, kind } of this.references) {
       if (guard?.outcome !== 'key') continue;
       if (kind === 'bound' && this.haveOwnLimits(source, node)) continue;
-      report.leave(
-        source,
-        node,
-        `${guard.name} is one of several guards: limits of the module count by address here; give key: ${guard.name} to a limit of these routes`,
-      );
+      const why = `${guard.name} is one of several guards: limits of the module count by address here; give key: ${guard.name} to a limit of these routes`;
+      source.leave(node, why);
     }
   }
 
@@ -127,17 +117,6 @@ export class GuardUse {
     const names = isUnnamed ? ['default'] : object.properties.map((each) => source.nameOf(each.name));
     const { throttlers } = this.facts;
     return throttlers !== undefined && [...throttlers.keys()].every((each) => names.includes(each));
-  }
-
-  private removeFrom(source: Source, list: TS.ArrayLiteralExpression, nodes: ReadonlySet<TS.Node>): void {
-    const { parent } = list;
-    const isWhole = list.elements.every((element) => nodes.has(element)) && source.ts.isPropertyAssignment(parent);
-    const owner = parent.parent;
-    if (isWhole && source.ts.isObjectLiteralExpression(owner) && owner.properties.length > 1) {
-      source.remove(owner.properties, new Set([parent]));
-      return;
-    }
-    source.remove(list.elements, nodes);
   }
 
   /** Returns true if the module may bind its guard, which runs before all others. */

@@ -10,8 +10,8 @@ export interface Guard {
   readonly node: TS.ClassDeclaration;
   /** The result for the guard: it is no longer needed, it returns the key from now on, or it is left unchanged. */
   readonly outcome: 'dropped' | 'key' | 'left';
-  /** The reason why it is left unchanged. */
-  readonly reason: string;
+  /** The reason why it is left unchanged, if it is. */
+  readonly reason: string | undefined;
   /** The message of its rejections, if it is a literal. */
   readonly message: string | undefined;
   /** True if it throws or returns its own message, regardless of the module's `errorMessage`. */
@@ -27,16 +27,8 @@ export interface Guard {
   readonly isForAll?: boolean;
 }
 
-const CONVERTED = new Set([
-  'constructor',
-  'getTracker',
-  'getRequestResponse',
-  'shouldSkip',
-  'canActivate',
-  'throwThrottlingException',
-  'generateKey',
-  'getErrorMessage',
-]);
+/** The methods of a guard that options of limits replace. */
+export const REPLACED = ['throwThrottlingException', 'generateKey', 'getErrorMessage'];
 const OF_THE_BASE =
   /this\.(?:options|storageService|throttlers|commonOptions|headerPrefix|generateKey|handleRequest|setResponseHeader)\b/;
 
@@ -60,7 +52,8 @@ export function guardsOf(project: Project, sources: readonly Source[]): Map<stri
       if (!source.ts.isClassDeclaration(node) || node.name === undefined || guards.has(node.name.text)) return;
       const base = baseOf(source, node);
       if (base === undefined || !guards.has(base)) return;
-      guards.set(node.name.text, left(source, node, `it extends ${base}: put its overrides into options of limits`));
+      const reason = `it extends ${base}: put its overrides into options of limits`;
+      guards.set(node.name.text, { ...analysed(source, node), outcome: 'left', reason });
     });
   }
   return guards;
@@ -92,98 +85,57 @@ export function baseOf(source: Source, node: TS.ClassDeclaration): string | unde
   return type === undefined ? undefined : source.before(type.expression);
 }
 
-function left(source: Source, node: TS.ClassDeclaration, reason: string): Guard {
-  const nothing = { message: undefined, overridesMessage: false, body: undefined, exempts: false, isShared: false };
-  return { name: node.name!.text, source, node, outcome: 'left', reason, ...nothing };
-}
-
 function analysed(source: Source, node: TS.ClassDeclaration): Guard {
-  const { ts } = source;
   const member = (name: string) => source.method(node, name);
-  const names = node.members.map((one) =>
-    ts.isConstructorDeclaration(one) ? 'constructor' : one.name && source.before(one.name),
-  );
-  const overrides = names.filter((name) =>
-    /^(?:handleRequest|setResponseHeader|onModuleInit|headerPrefix)$/.test(name ?? ''),
-  );
-  if (overrides.includes('handleRequest')) {
-    return left(
-      source,
-      node,
-      "it overrides handleRequest(): use 'cost', 'key' and 'skip' of a limit, or @RateLimit with a function that returns a limit",
-    );
-  }
-  if (overrides.length > 0) {
-    return left(
-      source,
-      node,
-      `it overrides ${overrides.join(', ')}: use the option 'headers' of RateLimitModule.forRoot`,
-    );
-  }
   const refusing = member('throwThrottlingException') ?? member('getErrorMessage');
   const refusal = refusalOf(source, refusing);
-  if (refusal === undefined) {
-    return left(
-      source,
-      node,
-      "its throwThrottlingException() is more than a text: use the option 'answer', or a filter with @Catch(RateLimitExceededException)",
-    );
-  }
+  const isShared = sharing(source, member('generateKey'));
   const exempts = member('canActivate') !== undefined || member('shouldSkip') !== undefined;
-  if (member('canActivate') !== undefined && !isExemption(source, member('canActivate')!)) {
-    return left(
-      source,
-      node,
-      "its canActivate() does more than to let some requests pass: use the option 'skip', and a guard of its own for the rest",
-    );
-  }
-  const shared = sharing(source, member('generateKey'));
-  if (shared === undefined) {
-    return left(
-      source,
-      node,
-      "its generateKey() makes keys of its own: use 'key' for who is counted, and 'perRoute' for what shares a counter",
-    );
-  }
-  const others = node.members.filter((one, index) => !CONVERTED.has(names[index] ?? '') && !isMessage(source, one));
-  const rest = [
-    member('getTracker'),
-    member('getRequestResponse'),
-    member('shouldSkip'),
-    member('canActivate'),
-    ...others,
-  ];
-  const base = rest.find((one) => one !== undefined && OF_THE_BASE.test(source.before(one)));
-  if (base !== undefined) {
-    return left(
-      source,
-      node,
-      `it uses ${OF_THE_BASE.exec(source.before(base))![0]} of ThrottlerGuard: use options of limits`,
-    );
-  }
-  const property = node.members.find((one) => isMessage(source, one)) as TS.PropertyDeclaration | undefined;
-  const message = refusal.message ?? (property?.initializer && source.before(property.initializer));
-  const outcome = member('getTracker') !== undefined || exempts ? 'key' : 'dropped';
+  const reason = reasonToStay(source, node, refusal !== undefined, isShared !== undefined);
+  const { initializer } = (source.method(node, 'errorMessage') ?? {}) as Partial<TS.PropertyDeclaration>;
+  const property = source.literal(initializer) === undefined ? undefined : initializer;
+  const converted = member('getTracker') !== undefined || exempts ? 'key' : 'dropped';
   return {
     name: node.name!.text,
     source,
     node,
-    outcome,
-    reason: '',
-    message,
-    overridesMessage: refusing !== undefined && refusal.body === undefined,
-    body: refusal.body,
+    outcome: reason === undefined ? converted : 'left',
+    reason,
+    message: refusal?.message ?? (property && source.before(property)),
+    overridesMessage: refusing !== undefined && refusal?.body === undefined,
+    body: refusal?.body,
     exempts,
-    isShared: shared,
+    isShared: isShared === true,
   };
 }
 
-function isMessage(source: Source, member: TS.ClassElement): boolean {
-  return (
-    source.ts.isPropertyDeclaration(member) &&
-    source.before(member.name) === 'errorMessage' &&
-    source.literal(member.initializer) !== undefined
+/** The reason why a guard can't be converted; `undefined` if it can. */
+function reasonToStay(
+  source: Source,
+  node: TS.ClassDeclaration,
+  isRefusalKnown: boolean,
+  isSharingKnown: boolean,
+): string | undefined {
+  const names = node.members.map((one) => (one.name === undefined ? '' : source.before(one.name)));
+  const overrides = names.filter((name) =>
+    /^(?:handleRequest|setResponseHeader|onModuleInit|headerPrefix)$/.test(name),
   );
+  if (overrides.includes('handleRequest'))
+    return "it overrides handleRequest(): use 'cost', 'key' and 'skip' of a limit, or @RateLimit with a function that returns a limit";
+  if (overrides.length > 0)
+    return `it overrides ${overrides.join(', ')}: use the option 'headers' of RateLimitModule.forRoot`;
+  if (!isRefusalKnown)
+    return "its throwThrottlingException() is more than a text: use the option 'answer', or a filter with @Catch(RateLimitExceededException)";
+  const activate = source.method(node, 'canActivate');
+  if (activate !== undefined && !isExemption(source, activate))
+    return "its canActivate() does more than to let some requests pass: use the option 'skip', and a guard of its own for the rest";
+  if (!isSharingKnown)
+    return "its generateKey() makes keys of its own: use 'key' for who is counted, and 'perRoute' for what shares a counter";
+  const kept = node.members.filter(
+    (one, index) => !source.ts.isConstructorDeclaration(one) && !REPLACED.includes(names[index]!),
+  );
+  const [used] = kept.flatMap((one) => OF_THE_BASE.exec(source.before(one)) ?? []);
+  return used && `it uses ${used} of ThrottlerGuard: use options of limits`;
 }
 
 /** The message or the body that a method throws, or the message that it returns; `undefined` if it isn't a literal. */
@@ -231,9 +183,10 @@ function isPlainValue(source: Source, node: TS.Expression): boolean {
 function isExemption(source: Source, method: TS.MethodDeclaration): boolean {
   const returned = source.returned(method);
   const supers = superCalls(source, method, 'canActivate');
+  const isPassing = (value: TS.Expression) => /^(?:true|Promise\.resolve\(true\))$/.test(source.before(value));
   return (
     supers.every((call) => returned.some((value) => inAwait(source, value) === call)) &&
-    returned.every((value) => isPassing(source, value) || supers.includes(inAwait(source, value) as TS.CallExpression))
+    returned.every((value) => isPassing(value) || supers.includes(inAwait(source, value) as TS.CallExpression))
   );
 }
 
@@ -242,11 +195,6 @@ function inAwait(source: Source, value: TS.Expression): TS.Expression {
   return source.ts.isAwaitExpression(bare) ? source.bare(bare.expression) : bare;
 }
 
-function isPassing(source: Source, value: TS.Expression): boolean {
-  return /^(?:true|Promise\.resolve\(true\))$/.test(source.before(value));
-}
-
-/** The calls of a method of the base class. */
 export function superCalls(source: Source, under: TS.Node, name: string): TS.CallExpression[] {
   const found: TS.CallExpression[] = [];
   source.visit(under, (node) => {
@@ -275,7 +223,6 @@ export function sharing(source: Source, fn: TS.SignatureDeclaration | undefined)
   return isRoute && methods.includes('getClass') && methods.includes('getHandler') ? false : undefined;
 }
 
-/** The message that applies if no guard changes it. */
 export function defaultMessage(source: Source): string {
   return quoted(source, 'ThrottlerException: Too Many Requests');
 }

@@ -1,6 +1,5 @@
 import type TS from 'typescript';
 import type { Project } from '../project.js';
-import type { MigrationReport } from '../report.js';
 import { isIn, type Source } from '../source.js';
 import { HELPERS, helperOf } from '../values.js';
 import { Decorators } from './decorators.js';
@@ -16,7 +15,6 @@ export const THROTTLER_PACKAGES = [
   'nestjs-throttler-storage-redis',
 ];
 
-/** Names that are replaced by other names. */
 const RENAMED: Readonly<Record<string, string>> = {
   ThrottlerModuleOptions: 'type RateLimitModuleOptions',
   ThrottlerOptions: 'type LimitDefinition',
@@ -24,8 +22,8 @@ const RENAMED: Readonly<Record<string, string>> = {
 };
 
 /** Converts all uses of `@nestjs/throttler` in a project. Returns the files that it examined. */
-export function migrateThrottler(project: Project, report: MigrationReport): readonly Source[] {
-  const facts = new ThrottlerFacts(project, report);
+export function migrateThrottler(project: Project): readonly Source[] {
+  const facts = new ThrottlerFacts(project);
   if (facts.sources.length === 0) return [];
   const use = new GuardUse(facts);
   const decorators = new Decorators(facts, use);
@@ -41,49 +39,42 @@ export function migrateThrottler(project: Project, report: MigrationReport): rea
 
 function convertNames(facts: ThrottlerFacts, source: Source): void {
   const { ts } = source;
+  const guards = [...facts.guards.values()].filter((guard) => guard.source === source);
+  const isInConstructor = (node: TS.Node) => ts.findAncestor(node, ts.isConstructorDeclaration) !== undefined;
+  const isGuarded = (node: TS.Node) =>
+    guards.some((guard) => isIn(node, guard.node) && (guard.outcome === 'left' || isInConstructor(node)));
   for (const [local, { module, name }] of source.imported) {
     if (!THROTTLER.test(module)) continue;
-    const isGuarded = (node: TS.Node): boolean =>
-      [...facts.guards.values()].some(
-        (guard) =>
-          guard.source === source &&
-          isIn(node, guard.node) &&
-          (guard.outcome === 'left' || ts.findAncestor(node, ts.isConstructorDeclaration) !== undefined),
-      );
     for (const node of source.usesOf(local)) {
       if (isGuarded(node)) continue;
-      if (name === 'ThrottlerModule') convertModule(facts, source, node);
-      else if (name === 'ThrottlerException' && ts.isNewExpression(node.parent))
-        convertThrow(facts, source, node.parent);
+      if (name === 'ThrottlerModule') convertModule(source, node);
+      else if (name === 'ThrottlerException' && ts.isNewExpression(node.parent)) convertThrow(source, node.parent);
       else if (name === 'ThrottlerOptionsFactory' && ts.isExpressionWithTypeArguments(node.parent))
         dropInterface(source, node.parent);
       else if (name in HELPERS && ts.isCallExpression(node.parent)) convertHelper(source, node.parent);
       else if (Object.hasOwn(RENAMED, name)) {
         source.rewrite(node, source.own(RENAMED[name]!));
-        facts.report.done(source, node, `${name} -> ${RENAMED[name]!.replace('type ', '')}`);
+        source.done(node, `${name} -> ${RENAMED[name]!.replace('type ', '')}`);
       }
     }
   }
 }
 
 /** Converts the module without its options, where others import or export it. The new module is global. */
-function convertModule(facts: ThrottlerFacts, source: Source, node: TS.Identifier): void {
+function convertModule(source: Source, node: TS.Identifier): void {
   const { ts } = source;
   const list = node.parent;
   if (!ts.isArrayLiteralExpression(list) || !ts.isPropertyAssignment(list.parent)) return;
-  const owner = list.parent.parent;
-  if (list.elements.length === 1 && ts.isObjectLiteralExpression(owner) && owner.properties.length > 1) {
-    source.remove(owner.properties, new Set([list.parent]));
-  } else source.remove(list.elements, new Set([node]));
-  facts.report.done(source, node, 'ThrottlerModule need not be imported or exported: RateLimitModule is global');
+  source.removeFrom(list, new Set([node]));
+  source.done(node, 'ThrottlerModule need not be imported or exported: RateLimitModule is global');
 }
 
-function convertThrow(facts: ThrottlerFacts, source: Source, node: TS.NewExpression): void {
+function convertThrow(source: Source, node: TS.NewExpression): void {
   const message =
     node.arguments?.[0] === undefined ? "'ThrottlerException: Too Many Requests'" : source.now(node.arguments[0]);
   source.want('@nestjs/common', 'HttpException');
   source.rewrite(node, `new HttpException(${message}, 429)`);
-  facts.report.done(source, node, 'ThrottlerException -> HttpException');
+  source.done(node, 'ThrottlerException -> HttpException');
 }
 
 function dropInterface(source: Source, node: TS.ExpressionWithTypeArguments): void {
@@ -113,31 +104,27 @@ const INSTEAD: Readonly<Record<string, string>> = {
 
 /** Reports the remaining uses of the throttler in a file. */
 function nameRest(facts: ThrottlerFacts, source: Source): void {
-  nameWhole(facts, source);
+  nameWhole(source);
   const kept = [...facts.guards.values()].filter((guard) => guard.source === source);
   for (const [local, { module, name }] of source.imported) {
     if (!THROTTLER.test(module) && !STORAGES.test(module)) continue;
     for (const node of source.usesOf(local)) {
-      if (kept.some((guard) => isIn(node, guard.node)) || !isStill(source, node)) continue;
+      if (kept.some((guard) => isIn(node, guard.node)) || !source.keeps(node) || node.text.endsWith('Throttle'))
+        continue;
       const instead = INSTEAD[name];
-      facts.report.leave(source, node, `${name} stays${instead === undefined ? '' : `: use ${instead}`}`);
+      source.leave(node, `${name} stays${instead === undefined ? '' : `: use ${instead}`}`);
     }
   }
 }
 
 /** Reports namespace imports, whose uses aren't examined. */
-function nameWhole(facts: ThrottlerFacts, source: Source): void {
+function nameWhole(source: Source): void {
   const { ts } = source;
   source.visit(source.ast, (node) => {
     if (!ts.isStringLiteralLike(node) || !THROTTLER.test(node.text)) return;
     const { parent } = node;
     const bindings = ts.isImportDeclaration(parent) ? parent.importClause?.namedBindings : undefined;
     const isNamed = bindings !== undefined && ts.isNamedImports(bindings);
-    if (!isNamed) facts.report.leave(source, node, `only 'import { … } from' ${node.text} is converted`);
+    if (!isNamed) source.leave(node, `only 'import { … } from' ${node.text} is converted`);
   });
-}
-
-/** Returns true if no edit has replaced a node. */
-function isStill(source: Source, node: TS.Node): boolean {
-  return source.edits.keeps(node.getStart(source.ast), node.end) && !source.before(node).endsWith('Throttle');
 }

@@ -5,10 +5,9 @@ import type { ThrottlerFacts } from './facts.js';
 import { convertFunctions } from './option-values.js';
 import { sharing } from './guards.js';
 
-/** The form of a limit to write. */
 export interface LimitForm {
   /** Its name, unless its own options have one. */
-  readonly name?: string;
+  readonly name: string;
   readonly perRoute: boolean;
   /** True if it is in the options of the module. */
   readonly isOfModule?: boolean;
@@ -18,6 +17,12 @@ export interface LimitForm {
   /** The class that returns keys, if it isn't the module's. */
   readonly key?: string | undefined;
 }
+
+const WITHOUT_COUNTERPART = {
+  setHeaders:
+    "'setHeaders' of a single throttler has no counterpart: use 'hidden' of the limit, or 'headers' of the module",
+  storage: "'storage' of a single throttler was never read: taken out; RateLimitModule.forRoot has the option 'redis'",
+};
 
 /** The options that an object with a limit of the throttler may have. */
 const KNOWN = new Set([
@@ -29,8 +34,7 @@ const KNOWN = new Set([
   'ignoreUserAgents',
   'getTracker',
   'generateKey',
-  'setHeaders',
-  'storage',
+  ...Object.keys(WITHOUT_COUNTERPART),
 ]);
 
 /** Converts an object literal of the throttler to a limit, in place. Returns true if it can. */
@@ -40,7 +44,6 @@ export function convertLimit(
   object: TS.ObjectLiteralExpression,
   form: LimitForm,
 ): boolean {
-  const { report } = facts;
   const unit = facts.unitOf(source);
   const names = object.properties.map((one) => source.nameOf(one.name));
   if (names.some((name) => name === undefined || !KNOWN.has(name))) return false;
@@ -54,7 +57,7 @@ export function convertLimit(
   if (block !== undefined && isFunction(source, block)) return false;
   if (isTimed) {
     const why = "'ttl' is a function: an interval is the same for all requests; it is '1m' now, until you choose one";
-    report.leave(source, ttl, why);
+    source.leave(ttl, why);
   }
 
   const interval =
@@ -67,37 +70,32 @@ export function convertLimit(
   const isBlocking = facts.blocks(source) && (block === undefined || constantOf(source, block) !== 0);
   const removed = new Set<TS.Node>();
   const tail: string[] = [];
-  if (limit === undefined) tail.push(`rate: ${form.rate}`);
-  else source.rewrite(property('limit')!, `rate: ${numberOf(source, limit)}`);
-  if (ttl === undefined) tail.push(`interval: ${interval}`);
-  else source.rewrite(property('ttl')!, `interval: ${interval}`);
-  if (block === undefined || !isBlocking) {
-    if (block !== undefined) removed.add(property('blockDuration')!);
-    if (isBlocking) tail.push(`blockFor: ${blockFor}`);
-  } else {
-    source.rewrite(property('blockDuration')!, `blockFor: ${blockFor}`);
-  }
+  const put = (name: string, text: string): void => {
+    const one = property(name);
+    if (one === undefined) tail.push(text);
+    else source.rewrite(one, text);
+  };
+  put('limit', `rate: ${limit === undefined ? form.rate : numberOf(source, limit)}`);
+  put('ttl', `interval: ${interval}`);
+  if (isBlocking) put('blockDuration', `blockFor: ${blockFor}`);
+  else if (block !== undefined) removed.add(property('blockDuration')!);
   tail.push(...convertFunctions(source, facts, object, removed));
   if (property('getTracker') === undefined && form.key !== undefined) tail.push(`key: ${form.key}`);
   let { perRoute } = form;
   const generator = property('generateKey');
   if (generator !== undefined) {
-    if (sharesKeys(facts, source, generator)) perRoute = false;
+    if (sharesKeys(source, generator)) perRoute = false;
     removed.add(generator);
   }
-  for (const name of ['setHeaders', 'storage']) {
+  for (const [name, why] of Object.entries(WITHOUT_COUNTERPART)) {
     const one = property(name);
     if (one === undefined) continue;
     removed.add(one);
-    const why =
-      name === 'storage'
-        ? "'storage' of a single throttler was never read: taken out; RateLimitModule.forRoot has the option 'redis'"
-        : "'setHeaders' of a single throttler has no counterpart: use 'hidden' of the limit, or 'headers' of the module";
-    report.leave(source, one, why);
+    source.leave(one, why);
   }
   if (perRoute) tail.push('perRoute: true');
   const kept = object.properties.filter((one) => !removed.has(one));
-  const head = form.name !== undefined && property('name') === undefined ? [`name: ${quoted(source, form.name)}`] : [];
+  const head = property('name') === undefined ? [`name: ${quoted(source, form.name)}`] : [];
   source.remove(object.properties, removed);
   const algo = `algo: ${quoted(source, facts.algo)}`;
   const [first] = kept;
@@ -111,14 +109,13 @@ export function convertLimit(
 }
 
 /** Returns true if the keys that a function returns are the same for all routes. Reports functions for which that is unknown. */
-export function sharesKeys(facts: ThrottlerFacts, source: Source, property: TS.ObjectLiteralElementLike): boolean {
-  const value = source.valueOf(property);
-  const fn = source.ts.isMethodDeclaration(property) ? property : value && source.bare(value);
-  const shared = fn !== undefined && source.ts.isFunctionLike(fn) ? sharing(source, fn) : undefined;
+export function sharesKeys(source: Source, property: TS.ObjectLiteralElementLike): boolean {
+  const fn = source.functionOf(property);
+  const shared = fn && sharing(source, fn);
   if (shared === undefined) {
     const why =
       "'generateKey' makes keys of its own: taken out; use 'key' for who is counted, 'perRoute' for what shares a counter";
-    facts.report.leave(source, property, why);
+    source.leave(property, why);
   }
   return shared === true;
 }
@@ -139,16 +136,28 @@ export function limitOfExpression(
 ): string {
   const unit = facts.unitOf(source);
   const times = unit === 1 ? '' : ` * ${unit}`;
+  const rate = has.has('limit') ? `${text}.limit` : form.rate;
   const interval = has.has('ttl') ? `${text}.ttl${times}` : form.interval;
+  const blockFor = has.has('blockDuration') ? `${text}.blockDuration` : interval;
+  return limitText(facts, source, { ...form, rate, interval }, blockFor);
+}
+
+/** The text of a limit; with `blockFor` if the throttler's version blocks. */
+export function limitText(
+  facts: ThrottlerFacts,
+  source: Source,
+  { name, rate, interval, key, perRoute }: LimitForm,
+  blockFor?: string,
+): string {
   const entries = [
-    `name: ${quoted(source, form.name ?? 'default')}`,
+    `name: ${quoted(source, name)}`,
     `algo: ${quoted(source, facts.algo)}`,
-    `rate: ${has.has('limit') ? `${text}.limit` : form.rate}`,
+    `rate: ${rate}`,
     `interval: ${interval}`,
   ];
-  if (facts.blocks(source)) entries.push(`blockFor: ${has.has('blockDuration') ? `${text}.blockDuration` : interval}`);
-  if (form.key !== undefined) entries.push(`key: ${form.key}`);
-  if (form.perRoute) entries.push('perRoute: true');
+  if (blockFor !== undefined && facts.blocks(source)) entries.push(`blockFor: ${blockFor}`);
+  if (key !== undefined) entries.push(`key: ${key}`);
+  if (perRoute) entries.push('perRoute: true');
   return `{ ${entries.join(', ')} }`;
 }
 

@@ -58,12 +58,9 @@ export function convertFunctions(
 /** The function of the option `key` for a function of the request and the context. */
 function keyOfTracker(source: Source, facts: ThrottlerFacts, property: TS.ObjectLiteralElementLike): string {
   const { ts } = source;
-  const method = ts.isMethodDeclaration(property) ? property : undefined;
-  const value = source.valueOf(property);
-  const fn = method ?? (value === undefined ? undefined : source.bare(value));
-  const isFunction =
-    fn !== undefined && (ts.isArrowFunction(fn) || ts.isFunctionExpression(fn) || ts.isMethodDeclaration(fn));
-  if (!isFunction) {
+  const fn = source.functionOf(property);
+  if (fn === undefined) {
+    const value = source.valueOf(property);
     const name = value === undefined ? 'undefined' : source.now(value);
     return `(context: ${contextType(source)}) => ${name}(${requestOf(source, facts, 'context')}, context)`;
   }
@@ -129,12 +126,11 @@ const OF_DETAIL: Readonly<Record<string, string>> = {
 /** `message` of the option `errorMessage`; `undefined` if its function needs a value that no decision has. */
 export function messageOf(source: Source, property: TS.ObjectLiteralElementLike): string | undefined {
   const { ts } = source;
+  const fn = source.functionOf(property);
   const value = source.valueOf(property);
-  const fn = ts.isMethodDeclaration(property) ? property : value && source.bare(value);
-  if (fn === undefined) return undefined;
-  if (!ts.isArrowFunction(fn) && !ts.isFunctionExpression(fn) && !ts.isMethodDeclaration(fn)) return source.now(value!);
+  if (fn === undefined) return value && source.now(value);
   const [context, detail] = fn.parameters;
-  const body = fn.body;
+  const { body } = fn;
   if (body === undefined) return undefined;
   if (detail !== undefined && ts.isIdentifier(detail.name)) {
     for (const use of source.usesOf(detail.name.text, body)) {
@@ -151,26 +147,20 @@ export function messageOf(source: Source, property: TS.ObjectLiteralElementLike)
 }
 
 /** Replaces a storage on Redis by `redis`. Returns true if it is one, and reports others. */
-export function convertStorage(facts: ThrottlerFacts, source: Source, property: TS.ObjectLiteralElementLike): boolean {
-  const value = source.valueOf(property);
+export function convertStorage(source: Source, property: TS.ObjectLiteralElementLike): boolean {
   const { ts } = source;
-  if (value !== undefined && ts.isIdentifier(source.bare(value))) {
-    const name = (source.bare(value) as TS.Identifier).text;
-    const declared = source.declared(name);
-    if (declared !== undefined && !ts.isFunctionDeclaration(declared) && redisOf(source, declared)) {
-      source.rewrite(property, name === 'redis' ? 'redis' : `redis: ${name}`);
-      return true;
-    }
-  } else if (value !== undefined && redisOf(source, value)) {
-    const text = source.now(value);
+  const value = source.valueOf(property);
+  const node = value && source.bare(value);
+  const name = node !== undefined && ts.isIdentifier(node) ? node.text : undefined;
+  const storage = name === undefined ? value : source.declared(name);
+  if (storage !== undefined && !ts.isFunctionDeclaration(storage) && redisOf(source, storage)) {
+    const text = name ?? source.now(storage);
     source.rewrite(property, text === 'redis' ? 'redis' : `redis: ${text}`);
     return true;
   }
-  facts.report.leave(
-    source,
-    property,
-    "'storage' is one of your own: taken out, so counters are in process; use 'redis', or 'store' with a class that implements Store",
-  );
+  const why =
+    "'storage' is one of your own: taken out, so counters are in process; use 'redis', or 'store' with a class that implements Store";
+  source.leave(property, why);
   return false;
 }
 

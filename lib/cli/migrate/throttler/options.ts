@@ -8,7 +8,6 @@ import type { GuardUse } from './guard-use.js';
 import { convertLimit, limitOfHelper, sharesKeys } from './limits.js';
 import { importOf } from '../imports.js';
 
-/** Converts the setup of `ThrottlerModule`. */
 export class ModuleOptions {
   private readonly done = new Set<TS.Node>();
 
@@ -24,26 +23,21 @@ export class ModuleOptions {
       const name = (call.expression as TS.PropertyAccessExpression).expression;
       const isDone = method === 'forRoot' ? this.forRoot(source, call, argument) : this.forRootAsync(source, argument);
       if (!isDone) {
-        this.facts.report.leave(
-          source,
-          call,
-          `the options of ThrottlerModule.${method} cannot be read from here: write RateLimitModule.${method} by hand`,
-        );
+        const why = `the options of ThrottlerModule.${method} cannot be read from here: write RateLimitModule.${method} by hand`;
+        source.leave(call, why);
         continue;
       }
       source.rewrite(name, source.own('RateLimitModule'));
       if (!isTest(source) && first !== undefined) {
         const why = `RateLimitModule is set up once for an app, and that is done at ${first}: of several throttler modules, one won; keep that one`;
-        this.facts.report.leave(source, call, why);
+        source.leave(call, why);
       }
       if (!isTest(source)) first ??= `${source.shown}:${source.lineOf(call)}`;
-      this.facts.report.done(source, call, `ThrottlerModule.${method} -> RateLimitModule.${method}`);
+      source.done(call, `ThrottlerModule.${method} -> RateLimitModule.${method}`);
       if (this.facts.blocks(source) || this.facts.algo === 'fixed-window') continue;
-      this.facts.report.leave(
-        source,
-        call,
-        'rejected attempts no longer extend the wait, as they did up to version 5: see countRefused of other algorithms',
-      );
+      const why =
+        'rejected attempts no longer extend the wait, as they did up to version 5: see countRefused of other algorithms';
+      source.leave(call, why);
     }
     for (const source of this.facts.sources) this.annotated(source);
   }
@@ -57,31 +51,24 @@ export class ModuleOptions {
     const extras = this.extras(source, call);
     if (!isDone || extras.length === 0) return isDone;
     const inner = source.bare(argument);
-    if (this.isInPlace(source, inner)) {
-      const text = source.now(argument);
-      source.rewrite(
-        argument,
-        text.replace(/^\{(\s*)/, (_, space: string) => `{${space}${extras.join(', ')},${space || ' '}`),
-      );
-    } else {
-      source.rewrite(argument, `{ ...${source.now(argument)}, ${extras.join(', ')} }`);
-    }
+    const isLiteral = source.ts.isObjectLiteralExpression(inner) || source.ts.isArrayLiteralExpression(inner);
+    const [text, more] = [source.now(argument), extras.join(', ')];
+    source.rewrite(
+      argument,
+      isLiteral
+        ? text.replace(/^\{(\s*)/, (_, space: string) => `{${space}${more},${space || ' '}`)
+        : `{ ...${text}, ${more} }`,
+    );
     return true;
-  }
-
-  private isInPlace(source: Source, node: TS.Expression): boolean {
-    return source.ts.isObjectLiteralExpression(node) || source.ts.isArrayLiteralExpression(node);
   }
 
   private extras(source: Source, call: TS.Node): string[] {
     const { guard } = this.use;
     if (guard === true) return [];
     if (guard === 'custom') {
-      this.facts.report.leave(
-        source,
-        call,
-        "no ThrottlerGuard is bound anywhere, so nothing was limited: guard: 'custom' keeps that; take it out to turn the limits on",
-      );
+      const why =
+        "no ThrottlerGuard is bound anywhere, so nothing was limited: guard: 'custom' keeps that; take it out to turn the limits on";
+      source.leave(call, why);
     }
     return [`guard: ${guard === false ? 'false' : "'custom'"}`];
   }
@@ -94,17 +81,12 @@ export class ModuleOptions {
     if (factory !== undefined) {
       const value = ts.isMethodDeclaration(factory) ? factory : source.valueOf(factory);
       if (value === undefined) return false;
-      if (ts.isIdentifier(value)) {
-        if (!this.options(source, value, true)) return false;
-      } else {
-        const returned = source.returned(value);
-        if (returned.length === 0 || !returned.every((node) => this.options(source, node, true))) return false;
-      }
+      const places = ts.isIdentifier(value) ? [value] : source.returned(value);
+      if (places.length === 0 || !places.every((node) => this.options(source, node, true))) return false;
     } else if (by === undefined) {
       return false;
     }
-    const extras = this.extras(source, argument);
-    source.extend(argument, [], extras, argument.properties);
+    source.extend(argument, [], this.extras(source, argument), argument.properties);
     return true;
   }
 
@@ -117,9 +99,9 @@ export class ModuleOptions {
       if (ts.isMethodDeclaration(node) && source.before(node.name) === method) {
         const isTyped = node.type !== undefined;
         const isDone = source.returned(node).every((one) => this.options(source, one, isTyped));
-        if (!isDone) this.facts.report.leave(source, node, `what ${method}() returns cannot be read from here`);
+        if (!isDone) source.leave(node, `what ${method}() returns cannot be read from here`);
         source.rewrite(node.name, 'create');
-        this.facts.report.done(source, node, `${method}() -> create()`);
+        source.done(node, `${method}() -> create()`);
       }
       if (local === undefined || !ts.isTypeReferenceNode(node) || source.before(node.typeName) !== local) return;
       const owner = ts.isTypeReferenceNode(node.parent) ? node.parent.parent : node.parent;
@@ -178,19 +160,16 @@ export class ModuleOptions {
       defaults.push(`key: ${guard.name}`);
       if (guard.exempts) defaults.push("onMissingKey: 'skip'");
     }
-    const body = guard?.body ?? '({ statusCode: 429, message })';
-    const parameters = guard?.body === undefined ? '_context, _result, { message }' : '';
+    const usualBody = '(_context, _result, { message }) => ({ statusCode: 429, message })';
     return [
       `headers: ${headers}`,
-      `body: (${parameters}) => ${guard?.body === undefined ? body : `(${body})`}`,
+      `body: ${guard?.body === undefined ? usualBody : `() => (${guard.body})`}`,
       `defaults: { ${defaults.join(', ')} }`,
     ];
   }
 
   private wrapList(source: Source, node: TS.Expression, isTyped: boolean): void {
-    const start = node.getStart(source.ast);
-    const lineStart = source.text.lastIndexOf('\n', start) + 1;
-    const indent = /^[ \t]*/.exec(source.text.slice(lineStart))![0];
+    const indent = source.indentOf(node);
     const list = source.now(node).replaceAll('\n', '\n  ');
     const lines = [...this.head(source, {}), `limits: ${list}`].map((entry) => `${indent}  ${entry},\n`);
     const text = `{\n${lines.join('')}${indent}}${this.satisfies(source, isTyped)}`;
@@ -204,7 +183,6 @@ export class ModuleOptions {
 
   private object(source: Source, object: TS.ObjectLiteralExpression, isTyped: boolean): boolean {
     const { ts } = source;
-    const { report } = this.facts;
     const property = (name: string) => source.property(object, name);
     if (object.properties.some(ts.isSpreadAssignment)) return false;
     const throttlers = property('throttlers');
@@ -214,7 +192,7 @@ export class ModuleOptions {
     let message: string | undefined;
     const generator = property('generateKey');
     if (generator !== undefined) {
-      this.isShared = sharesKeys(this.facts, source, generator);
+      this.isShared = sharesKeys(source, generator);
       removed.add(generator);
     }
     const errorMessage = property('errorMessage');
@@ -222,11 +200,8 @@ export class ModuleOptions {
       message = messageOf(source, errorMessage);
       removed.add(errorMessage);
       if (message === undefined && this.use.applied?.overridesMessage !== true) {
-        report.leave(
-          source,
-          errorMessage,
-          "'errorMessage' uses what no decision has: write the option 'message' of a limit by hand",
-        );
+        const why = "'errorMessage' uses what no decision has: write the option 'message' of a limit by hand";
+        source.leave(errorMessage, why);
       }
     }
     const setHeaders = property('setHeaders');
@@ -238,9 +213,11 @@ export class ModuleOptions {
     const prefix = property('ipv6SubnetPrefix');
     if (prefix !== undefined) source.rewrite(prefix, `ipv6Prefix: ${source.now(source.valueOf(prefix)!)}`);
     const storage = property('storage');
-    if (storage !== undefined) if (!convertStorage(this.facts, source, storage)) removed.add(storage);
+    if (storage !== undefined && !convertStorage(source, storage)) removed.add(storage);
     const old = new Set<TS.Node>();
-    if (throttlers === undefined || this.isEmptyList(source, throttlers)) {
+    const list = source.valueOf(throttlers);
+    const isEmpty = list !== undefined && ts.isArrayLiteralExpression(list) && list.elements.length === 0;
+    if (throttlers === undefined || isEmpty) {
       const [limit, ttl] = [property('limit'), property('ttl')];
       if (throttlers !== undefined) removed.add(throttlers);
       if (limit === undefined && ttl === undefined && throttlers === undefined) return false;
@@ -256,16 +233,11 @@ export class ModuleOptions {
     const head = this.head(source, { ...(headers !== undefined && { headers }), message, defaults });
     source.extend(object, head, limits === undefined ? [] : [limits], kept);
     if (isTogether) this.oldLimitInPlace(source, object);
-    if (!isTyped) source.edits.insert(object.end, this.satisfies(source, isTyped));
+    source.edits.insert(object.end, this.satisfies(source, isTyped));
     return true;
   }
 
   private isShared = false;
-
-  private isEmptyList(source: Source, property: TS.ObjectLiteralElementLike): boolean {
-    const value = source.valueOf(property);
-    return value !== undefined && source.ts.isArrayLiteralExpression(value) && value.elements.length === 0;
-  }
 
   /** The limit in the form up to version 4, with `ttl` and `limit` among the other options. */
   private oldLimit(source: Source, object: TS.ObjectLiteralExpression): string {
@@ -302,50 +274,38 @@ export class ModuleOptions {
     const { ts } = source;
     const value = source.valueOf(property);
     if (value === undefined) return;
-    if (ts.isShorthandPropertyAssignment(property)) {
-      source.rewrite(property, `limits: ${this.listText(source, value)}`);
-    } else if (ts.isPropertyAssignment(property)) {
-      const text = this.listText(source, value);
-      source.rewrite(property.name, 'limits');
-      if (text !== source.now(value)) source.rewrite(value, text);
-    }
+    this.throttlerList(source, value);
+    if (ts.isPropertyAssignment(property)) source.rewrite(property.name, 'limits');
+    else source.rewrite(property, `limits: ${source.now(value)}`);
   }
 
-  /** Converts a list of throttlers, and returns its text. */
-  private listText(source: Source, expression: TS.Expression): string {
+  private throttlerList(source: Source, expression: TS.Expression): void {
     const { ts } = source;
     const node = source.bare(expression);
     if (ts.isArrayLiteralExpression(node)) {
       this.list(source, node);
-      return source.now(expression);
+      return;
     }
     if (ts.isConditionalExpression(node)) {
-      for (const branch of [node.whenTrue, node.whenFalse]) {
-        const text = this.listText(source, branch);
-        if (text !== source.now(branch)) source.rewrite(branch, text);
-      }
-      return source.now(expression);
+      for (const branch of [node.whenTrue, node.whenFalse]) this.throttlerList(source, branch);
+      return;
     }
     const declared = ts.isIdentifier(node) ? this.facts.project.declaration(source, node.text) : undefined;
     const target = declared?.node;
     if (declared !== undefined && target !== undefined && !ts.isFunctionDeclaration(target)) {
       const inner = declared.source.bare(target);
       if (ts.isArrayLiteralExpression(inner)) {
-        if (!this.done.has(inner)) {
-          this.done.add(inner);
-          this.list(declared.source, inner);
-          const isTyped = ts.isVariableDeclaration(target.parent) && target.parent.type !== undefined;
-          if (!isTyped) {
-            declared.source.rewrite(
-              target,
-              `${declared.source.now(inner)} satisfies ${declared.source.own('type LimitDefinition')}[]`,
-            );
-          }
-        }
-        return source.now(expression);
+        if (this.done.has(inner)) return;
+        this.done.add(inner);
+        this.list(declared.source, inner);
+        const isTyped = ts.isVariableDeclaration(target.parent) && target.parent.type !== undefined;
+        if (isTyped) return;
+        const type = declared.source.own('type LimitDefinition');
+        declared.source.rewrite(target, `${declared.source.now(inner)} satisfies ${type}[]`);
+        return;
       }
     }
-    return `${source.now(expression)}.map(${limitOfHelper(this.facts, source)})`;
+    source.rewrite(expression, `${source.now(expression)}.map(${limitOfHelper(this.facts, source)})`);
   }
 
   private list(source: Source, list: TS.ArrayLiteralExpression): void {
@@ -353,8 +313,7 @@ export class ModuleOptions {
     for (const element of list.elements) {
       const node = source.bare(element);
       if (ts.isSpreadElement(element)) {
-        const text = this.listText(source, element.expression);
-        if (text !== source.now(element.expression)) source.rewrite(element.expression, text);
+        this.throttlerList(source, element.expression);
       } else if (!ts.isObjectLiteralExpression(node) || !this.limit(source, node)) {
         source.rewrite(element, `${limitOfHelper(this.facts, source)}(${source.now(element)})`);
       }

@@ -136,7 +136,6 @@ export const cliMessages = {
   notOnRedis: () => "the app has no 'redis', so a change would end with this command. Use an app that counts on Redis",
   wrongPatch: (received: string) =>
     `unexpected argument ${show(received)}: expected an option and its value, such as rate=50`,
-  noArguments: (received: unknown) => cliMessages.extraArgument(received, []),
   unloadable: (file: string, reason: string) =>
     `the module ${show(file)} cannot be loaded. Pass a built file such as './dist/app.module.js': ${reason}`,
   noModule: (file: string, className: string | undefined, known: readonly string[]) =>
