@@ -1,4 +1,3 @@
-import { showTime } from '../../engine/util/printable.js';
 import type { Histogram } from './timeline.js';
 import type { SimulatedLimit, Stretch } from './simulated-limit.js';
 import type { Simulation } from './simulation.js';
@@ -109,4 +108,9 @@ function byRefused(one: TrackedKey, other: TrackedKey): number {
 
 function waitsOf(waits: Histogram) {
   return { count: waits.count, medianMs: waits.quantile(0.5), p99Ms: waits.quantile(0.99), maxMs: waits.max };
+}
+
+/** A time of microseconds, as an ISO date. */
+function showTime(micros: number): string {
+  return new Date(micros / 1000).toISOString();
 }
