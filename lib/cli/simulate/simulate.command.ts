@@ -110,7 +110,9 @@ async function runInput({ input, keys }: SimulateSettings, simulation: Simulatio
       progress.add(chunk.length);
     }
   } catch (error) {
-    throw error === stream.errored ? new InputError(cliMessages.unreadableFile(source, reasonOf(error))) : error;
+    const isOfStream =
+      error === stream.errored || (error as NodeJS.ErrnoException).code === 'ERR_STREAM_PREMATURE_CLOSE';
+    throw isOfStream ? new InputError(cliMessages.unreadableFile(source, reasonOf(error))) : error;
   } finally {
     progress.end();
   }

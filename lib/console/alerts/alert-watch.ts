@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { consoleLogger } from '../../engine/errors/logger.js';
 import { consoleMessages } from '../../engine/errors/messages/console.js';
 import { reasonOf } from '../../engine/errors/reasons.js';
@@ -48,7 +49,10 @@ export class AlertWatch {
     private readonly self: string,
     private readonly prefix: string,
     private readonly deliver: (alert: ConsoleAlert, options: ReadAlerts, closing: AbortSignal) => Promise<void>,
-  ) {}
+  ) {
+    // Each alert on its way listens; Node warns of more than ten.
+    setMaxListeners(0, this.closing.signal);
+  }
 
   start(): void {
     if (this.isClosed) return;

@@ -84,6 +84,9 @@ interface ScriptText {
   readonly sha: string;
 }
 
+/** The error of a run whose script is not loaded in this process, so that nothing was sent. */
+const NOT_LOADED = new Error('the text of the script is not loaded');
+
 /** The hashes of the scripts of this process. Hashing a long script takes a while, and each store needs its hash. */
 const hashes = new Map<string, string>();
 
@@ -215,8 +218,8 @@ export class Script {
 
   private send(at: Connection, run: Run): Promise<unknown> {
     const { text } = this;
-    // As if the server didn't know it either: both get it, and the run is sent again if there is time left.
-    if (text === undefined) return Promise.reject(new Error('NOSCRIPT The text of the script is not loaded'));
+    // It is sent again, if there is time left, once the text is loaded.
+    if (text === undefined) return Promise.reject(NOT_LOADED);
     const { keys, args } = run;
     if (this.hasDetours && !run.byEval && this.wayOf(at).skipsHash()) run.byEval = true;
     if (!run.byEval) return at.evalsha(text.sha, keys.length, ...keys, ...args);
@@ -274,6 +277,10 @@ export class Script {
 
   /** Handles the error of a run that the server did not execute. Resolves to true to send it again. */
   private async mend(error: unknown, at: Connection, run: Run): Promise<boolean> {
+    if (error === NOT_LOADED) {
+      await this.loaded();
+      return true;
+    }
     if (run.byEval) return false;
     if (isRefused(error, 'evalsha')) {
       this.wayOf(at).refusedHash();

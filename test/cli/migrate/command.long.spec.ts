@@ -156,6 +156,7 @@ export class LoginService {
     });
     const { stdout } = await app.migrate();
     expect(stdout).toMatch(/package.json:\d+ adds nestjs-sluice, removes @nestjs\/throttler, rate-limiter-flexible:/);
+    expect(stdout).not.toContain('import RateLimitModule.forRoot');
     expect(app.files()['package.json']).not.toMatch(/throttler|rate-limiter-flexible/);
   });
 
