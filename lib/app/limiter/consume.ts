@@ -1,11 +1,10 @@
-import { RateLimitArgumentError } from '../../engine/errors/errors.js';
 import { askMessages } from '../../engine/errors/messages/calls.js';
 import { assertCost, assertKey } from '../../engine/limits/arguments.js';
 import { type Asked, askedOf, type ConsumeOptions, UP_TO_OPTIONS } from '../../engine/limits/consume-options.js';
 import { callEntries, callEntry } from '../rules/resolve/call-entries.js';
 import { decideEnforced } from '../../storage/stores/decide.js';
 import { openDecision, toCallerDecision } from '../../storage/stores/store-decision.js';
-import { type CalledLimit, isNested } from './called-limit.js';
+import { type CalledLimit, isNested, unsupportedCall } from './called-limit.js';
 import { CallerAnswer, levelDecision, ownDecision, refuseHeldUnits, taking } from './caller-answer.js';
 import type { LeasedDecision } from './lease.js';
 
@@ -36,8 +35,7 @@ export function consumeSync(
   const decision = limit.countedHere === rule.limit ? decidedAtOnce(limit, key, given) : undefined;
   if (decision !== undefined) return decision;
   for (const each of rule.isNested ? [rule, ...rule.ancestors] : [rule]) {
-    if (!store.decidesAtOnce(each.limit))
-      throw new RateLimitArgumentError(askMessages.notAtOnce(each.name), { code: 'SLUICE_UNSUPPORTED_CALL' });
+    if (!store.decidesAtOnce(each.limit)) throw unsupportedCall(askMessages.notAtOnce(each.name));
   }
   limit.countedHere = rule.limit;
   return ask(limit, key, given, false).atOnce();

@@ -19,6 +19,7 @@ import { callEntry, type LevelsCheck, levelsOf, mergedEntries } from '../rules/r
 import type { Rule } from '../rules/rule.js';
 import { MAX_WORK, workOf } from '../../engine/limits/compiled-limit.js';
 import type { Check } from '../../storage/stores/store.js';
+import { unsupportedCall } from './called-limit.js';
 import { Limiter } from './limiter.js';
 import { refuseHeldUnits } from './caller-answer.js';
 
@@ -54,9 +55,7 @@ export function checkOf(checks: readonly LimitCheck[], registry: LimitRegistry):
   const mosts = checks.map((check) => readUpTo(check));
   const without = mosts.indexOf(undefined);
   if (without >= 0) {
-    throw new RateLimitArgumentError(upToMessages.notOfAll(ruleOf(checks[without]!, registry, 'check').name), {
-      code: 'SLUICE_UNSUPPORTED_CALL',
-    });
+    throw unsupportedCall(upToMessages.notOfAll(ruleOf(checks[without]!, registry, 'check').name));
   }
   const cost = Math.min(...(mosts as readonly number[]));
   const entries = entriesOf(
@@ -65,8 +64,7 @@ export function checkOf(checks: readonly LimitCheck[], registry: LimitRegistry):
   );
   refuseHeldUnits(entries);
   const shared = entries.find((entry) => entry.cost !== cost);
-  if (shared !== undefined)
-    throw new RateLimitArgumentError(upToMessages.shared(shared.limit.name), { code: 'SLUICE_UNSUPPORTED_CALL' });
+  if (shared !== undefined) throw unsupportedCall(upToMessages.shared(shared.limit.name));
   return { entries, upTo: true };
 }
 
@@ -81,10 +79,7 @@ function takesMost(checks: readonly (LimitCheck | undefined | null)[]): checks i
 export function entriesOf(checks: readonly LimitCheck[], registry: LimitRegistry, call: Call = 'check'): CheckEntry[] {
   if (!Array.isArray(checks)) throw new RateLimitArgumentError(messages.notChecks(call, checks));
   if (checks.length === 0) throw new RateLimitArgumentError(messages.emptyCheck(call));
-  if (checks.length > MAX_LIMITS)
-    throw new RateLimitArgumentError(messages.tooManyLimits(call, checks.length, MAX_LIMITS), {
-      code: 'SLUICE_TOO_MANY_LIMITS',
-    });
+  refuseTooMany(checks, call);
   let isNested = false;
   const entries = (checks as readonly LimitCheck[]).map((check) => {
     const rule = ruleOf(check, registry, call);
@@ -99,11 +94,15 @@ export function entriesOf(checks: readonly LimitCheck[], registry: LimitRegistry
   }
   if (!isNested) return bounded(entries, call);
   const all = mergedEntries(checks.map((check) => levelCheck(check, ruleOf(check, registry, call))));
-  if (all.length > MAX_LIMITS)
-    throw new RateLimitArgumentError(messages.tooManyLimits(call, all.length, MAX_LIMITS), {
-      code: 'SLUICE_TOO_MANY_LIMITS',
-    });
+  refuseTooMany(all, call);
   return bounded(all, call);
+}
+
+function refuseTooMany({ length }: readonly unknown[], call: Call): void {
+  if (length <= MAX_LIMITS) return;
+  throw new RateLimitArgumentError(messages.tooManyLimits(call, length, MAX_LIMITS), {
+    code: 'SLUICE_TOO_MANY_LIMITS',
+  });
 }
 
 /** Throws for a check that would keep the server busy for too long, since it is decided in one call. */
@@ -126,8 +125,7 @@ function ruleOf(check: LimitCheck, registry: LimitRegistry, call: Call): Rule {
 /** The entry for the limit itself. */
 function entryOf(check: LimitCheck, rule: Rule, call: Call): CheckEntry {
   const { key, cost, priority, within, upTo } = check;
-  if (upTo !== undefined)
-    throw new RateLimitArgumentError(upToMessages.notReserved, { code: 'SLUICE_UNSUPPORTED_CALL' });
+  if (upTo !== undefined) throw unsupportedCall(upToMessages.notReserved);
   refuseUnknownMembers(check, MEMBERS[call]);
   const units = cost === undefined ? rule.fixedCost : cost;
   assertKey(key);
