@@ -67,9 +67,7 @@ export class LiveOverrides {
       if (endsAt !== undefined) this.expiries.add(endsAt, { overrides, kind, key });
       changed.add(overrides);
     }
-    this.expire(now, changed);
-    this.commit(changed);
-    this.setTimeout();
+    this.finish(now, changed);
   };
 
   private targetOf(field: string): Target | undefined {
@@ -80,34 +78,20 @@ export class LiveOverrides {
     return { prefix: fieldOf({ kind, limit, key: '' }), kind, overrides };
   }
 
-  /** Applies the changes. */
-  private commit(changed: ReadonlySet<OverrideHolder>): void {
-    for (const overrides of changed) overrides.commit();
-    this.lists.commit();
-  }
-
-  /** Ends all overrides that have expired. */
-  private expire(now: number, changed: Set<OverrideHolder>): void {
+  /** Ends all overrides that have expired, applies the changes, and sets the timer for the next expiry, by the monotonic clock. */
+  private finish(now: number, changed: Set<OverrideHolder>): void {
     for (const { overrides, kind, key } of this.expiries.takeExpired(now)) {
       overrides.expire(kind, key, now);
       changed.add(overrides);
     }
-  }
-
-  /** Sets the timer for the next expiry, by the monotonic clock. */
-  private setTimeout(): void {
+    for (const overrides of changed) overrides.commit();
+    this.lists.commit();
     this.timeout?.clear();
     this.expiries.dropStale(this.size, () => this.ends());
     const left = this.expiries.next - this.ahead - performance.now();
-    this.timeout = new LongTimeout(Math.max(0, Math.ceil(left)), this.endNext, false);
+    const endNext = (): void => this.finish(performance.now() + this.ahead, new Set());
+    this.timeout = new LongTimeout(Math.max(0, Math.ceil(left)), endNext, false);
   }
-
-  private readonly endNext = (): void => {
-    const changed = new Set<OverrideHolder>();
-    this.expire(performance.now() + this.ahead, changed);
-    this.commit(changed);
-    this.setTimeout();
-  };
 
   private get size(): number {
     return this.holders().reduce((sum, { size }) => sum + size, 0);
