@@ -58,14 +58,13 @@ export class Explainer {
     const failure = await this.readOverrides();
     reader.spentMs = performance.now() - began;
     reader.failure = failure?.message;
-    const describing = { overrides, prefix: settings.prefix };
     const weighed = await Promise.all(
       groups.map(async ({ rules, failure: failed }) => {
         const all = await Promise.all(rules.map(async ({ rule }) => withList(await ask(rule), lists, client)));
         const limits = rules.map(async (traced, index) => {
           const asked = all[index]!;
           const [reading, ofCandidate] = await Promise.all([reader.read(asked, all), reader.readCandidate(asked)]);
-          const limit = describe(traced, asked, { ...reading, ofCandidate }, describing);
+          const limit = describe(traced, asked, { ...reading, ofCandidate }, overrides, settings.prefix);
           return { limit, refuses: asked.refuses === true, unread: reading.unread };
         });
         return { limits: await Promise.all(limits), failure: failed };

@@ -62,7 +62,7 @@ export class LimitsInQuestion {
   ofRule(rule: Rule, key: string, ip: string | undefined): Findings {
     const identity = rule.isNested ? identityOfShown(key, rule.ancestors.length) : key;
     const costs = new Map([[rule, rule.fixedCost]]);
-    return this.ofRules([rule], () => identity, { costs, ip });
+    return this.ofRules([rule], () => identity, costs, { ip });
   }
 
   private ofLimit({ limit, key, within, cost, share, ip }: LimitQuery): Findings {
@@ -81,19 +81,14 @@ export class LimitsInQuestion {
         costs.set(rule, units);
       }
     }
-    return this.ofRules([...identities.keys()], (rule) => identities.get(rule), { costs, share, ip });
+    return this.ofRules([...identities.keys()], (rule) => identities.get(rule), costs, { share, ip });
   }
 
   private ofRules(
     rules: readonly Rule[],
     identityOf: (rule: Rule) => string | undefined,
-    {
-      costs,
-      share,
-      ip,
-    }: Partial<Record<'share' | 'ip', string | undefined>> & {
-      readonly costs: ReadonlyMap<Rule, number>;
-    },
+    costs: ReadonlyMap<Rule, number>,
+    { share, ip }: Partial<Record<'share' | 'ip', string | undefined>>,
   ): Findings {
     const group = rules.map((rule) => ({ rule, origin: this.origins.ofNamed(rule, LOCATION), replaces: [] }));
     return {
@@ -194,14 +189,11 @@ function rulesBeside(groups: readonly Group[]): (rule: Rule) => readonly Rule[] 
   return (rule) => groupOf.get(rule)!;
 }
 
-/** A method that requests can call, and its class. */
-interface FoundRoute {
-  readonly type: HandlerClass;
-  readonly handler: Handler;
-}
-
 /** Finds the route of a question. Throws `RateLimitConfigError` with a list of the existing ones. */
-function findRoute({ controller, handler }: RouteQuery, classes: HandlerClasses): FoundRoute {
+function findRoute(
+  { controller, handler }: RouteQuery,
+  classes: HandlerClasses,
+): { type: HandlerClass; handler: Handler } {
   const known = [...new Set(classes.known())].filter((type) => handlersOf(type, classes).size > 0);
   const found = known.filter((type) => type === controller || classNameOf(type) === controller);
   const [type, ...others] = found;
