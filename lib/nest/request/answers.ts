@@ -58,7 +58,8 @@ export class Answers {
     try {
       check.conclude();
     } catch (error) {
-      throw error instanceof RateLimitStoreError ? this.unavailable(request, error) : error;
+      // The store fails, and a limit's policy is 'deny'.
+      throw error instanceof RateLimitStoreError ? this.notNow(request, messages.unavailable(), error) : error;
     }
     const result = request.record(check);
     if (!result.allowed && result.tightest.source === 'list') throw this.denied(request);
@@ -72,18 +73,10 @@ export class Answers {
     return new RateLimitDeniedException(status, this.setsProblemType(request) ? deniedProblem(status) : undefined);
   }
 
-  /** The exception for a request while the store fails and a limit's policy is `'deny'`. */
-  private unavailable(request: LimitedRequest, cause: unknown): HttpException {
-    return this.notNow(request, messages.unavailable(), cause);
-  }
-
   /** The exception for a request that should be held while the app shuts down. */
   shuttingDown(request: LimitedRequest): HttpException {
-    return this.notNow(
-      request,
-      messages.shuttingDown(),
-      new RateLimitStoreError(messages.closed(), { code: 'SLUICE_SHUTTING_DOWN' }),
-    );
+    const cause = new RateLimitStoreError(messages.closed(), { code: 'SLUICE_SHUTTING_DOWN' });
+    return this.notNow(request, messages.shuttingDown(), cause);
   }
 
   /** The error that the request's transport uses for a rejection; or the error of its reader, if that throws. */
@@ -112,12 +105,8 @@ export class Answers {
     const overload = overloadStatus(limit);
     const refused = limits.filter((each, index) => isRefusal(each, result.decisions[index]!) && !each.hidden);
     const names = refused.map(({ name }) => name);
-    const message = this.message(
-      answer,
-      context,
-      result,
-      overload === undefined ? messages.exceeded : messages.overloaded,
-    );
+    const usualMessage = overload === undefined ? messages.exceeded : messages.overloaded;
+    const message = this.message(answer, context, result, usualMessage);
     const status = overload ?? answer.status ?? HttpStatus.TOO_MANY_REQUESTS;
     const usual = this.usualBody(request, message, names, status, overload !== undefined);
     const body = this.body(answer, request, result, usual);
