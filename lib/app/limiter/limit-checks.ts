@@ -3,7 +3,7 @@ import { RateLimitArgumentError, RateLimitConfigError } from '../../engine/error
 import { askMessages, upToMessages, withinMessages } from '../../engine/errors/messages/calls.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { versionsOf } from '../../engine/limits/limit-feature.js';
-import { assertCost, assertKey, assertPriority } from '../../engine/limits/arguments.js';
+import { assertCost, assertKey, assertPriority, isCost } from '../../engine/limits/arguments.js';
 import {
   CONSUME_OPTIONS,
   type ConsumeOptions,
@@ -180,21 +180,23 @@ export async function askOf<Limited, R extends Pick<Rule, 'name' | 'limit' | 'fi
   { key, cost, location }: AskOptions<Limited>,
   give: () => Limited,
 ): Promise<LimitAsk<R>> {
-  const identity: unknown = typeof key === 'function' ? await key(give(), rule.name) : key;
-  named(() => assertKey(identity), askMessages.wrongKeyOf(location, rule.name, identity));
-  if (rule.limit.algorithm.leases !== undefined) return { rule, identity: identity as string, cost: rule.fixedCost };
+  const found: unknown = typeof key === 'function' ? await key(give(), rule.name) : key;
+  const identity = foundKey(found, location, rule.name);
+  if (rule.limit.algorithm.leases !== undefined) return { rule, identity, cost: rule.fixedCost };
   const units: unknown = typeof cost === 'function' ? await cost(give(), rule.name) : (cost ?? rule.fixedCost);
-  named(() => assertCost(units), askMessages.wrongCostOf(location, rule.name, units));
-  return { rule, identity: identity as string, cost: units as number };
+  return { rule, identity, cost: foundCost(units, location, rule.name) };
 }
 
-/** Replaces the message of an error with one that names the origin of the value. */
-function named(check: () => void, message: string): void {
-  try {
-    check();
-  } catch {
-    throw new RateLimitArgumentError(message, { code: 'SLUICE_INVALID_RESULT' });
-  }
+/** The key that a function of the app has returned. Throws an error that names the function. */
+export function foundKey(key: unknown, location: string, limit: string): string {
+  if (typeof key === 'string' && key !== '') return key;
+  throw new RateLimitArgumentError(askMessages.wrongKeyOf(location, limit, key), { code: 'SLUICE_INVALID_RESULT' });
+}
+
+/** The units that a function of the app has returned. Throws an error that names the function. */
+export function foundCost(cost: unknown, location: string, limit: string): number {
+  if (isCost(cost)) return cost;
+  throw new RateLimitArgumentError(askMessages.wrongCostOf(location, limit, cost), { code: 'SLUICE_INVALID_RESULT' });
 }
 
 /** Reads one limit, or a list of them: names or definitions. Throws `RateLimitConfigError`. */
