@@ -1,5 +1,4 @@
 import type { ExecutionContext } from '@nestjs/common';
-import type { LimitDefinition } from '../../app/config/limit-definition.js';
 import type { RateLimitSettings } from '../../app/config/settings.js';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
@@ -66,7 +65,8 @@ export class LimitsInQuestion {
   }
 
   private ofLimit({ limit, key, within, cost, share, ip }: LimitQuery): Findings {
-    const rules = typeof limit === 'string' ? this.named(limit) : [this.defined(limit)];
+    const declaration = { location: LOCATION, namespace: '', inCall: true };
+    const rules = typeof limit === 'string' ? this.named(limit) : [this.registry.rule(limit, declaration)];
     if (share !== undefined && !rules.some((rule) => rule.settings.trait?.option === 'share')) {
       throw new RateLimitConfigError(messages.noShare(rules[0]!.name), { code: 'SLUICE_UNSUPPORTED_CALL' });
     }
@@ -168,10 +168,6 @@ export class LimitsInQuestion {
       code: 'SLUICE_UNKNOWN_LIMIT',
     });
   }
-
-  private defined(limit: LimitDefinition): Rule {
-    return this.registry.rule(limit, { location: LOCATION, namespace: '', inCall: true });
-  }
 }
 
 /** Returns true if the guard checks denied addresses, which a route can avoid with `@SkipRateLimit()`. */
@@ -197,25 +193,21 @@ function findRoute(
   const known = [...new Set(classes.known())].filter((type) => handlersOf(type, classes).size > 0);
   const found = known.filter((type) => type === controller || classNameOf(type) === controller);
   const [type, ...others] = found;
-  if (others.length > 0)
-    throw new RateLimitConfigError(messages.sameController(LOCATION, classNameOf(type!)), {
-      code: 'SLUICE_UNKNOWN_ROUTE',
-    });
+  if (others.length > 0) throw unknownRoute(messages.sameController(LOCATION, classNameOf(type!)));
   if (type === undefined) {
     const got = typeof controller === 'string' ? controller : classNameOf(controller);
-    throw new RateLimitConfigError(messages.unknownController(LOCATION, got, known.map(classNameOf).toSorted()), {
-      code: 'SLUICE_UNKNOWN_ROUTE',
-    });
+    throw unknownRoute(messages.unknownController(LOCATION, got, known.map(classNameOf).toSorted()));
   }
   const handlers = handlersOf(type, classes);
   const method = handlers.get(handler);
   if (method === undefined) {
-    throw new RateLimitConfigError(
-      messages.unknownHandler(LOCATION, classNameOf(type), handler, [...handlers.keys()]),
-      { code: 'SLUICE_UNKNOWN_ROUTE' },
-    );
+    throw unknownRoute(messages.unknownHandler(LOCATION, classNameOf(type), handler, [...handlers.keys()]));
   }
   return { type, handler: method };
+}
+
+function unknownRoute(message: string): RateLimitConfigError {
+  return new RateLimitConfigError(message, { code: 'SLUICE_UNKNOWN_ROUTE' });
 }
 
 function handlersOf(type: HandlerClass, classes: HandlerClasses): Map<string, Handler> {
