@@ -29,7 +29,7 @@ export interface WaitRequest {
 /** The queues of calls that wait: one per set of counters. */
 export class CallQueues {
   /** Queues outlive changes of a rate, even those that restart counters. */
-  private readonly queues = new QueuesByCounter<TurnQueue>();
+  private readonly queues = new QueuesByCounter();
   private readonly pendingRefunds = new Set<Promise<void>>();
   /** The rules whose changes are reported to the queues. */
   private readonly subscribed = new WeakSet<WaitedRule>();

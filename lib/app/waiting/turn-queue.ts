@@ -50,7 +50,7 @@ export class TurnQueue implements SourceListener, CallHolder {
     private readonly context: TurnQueueContext,
   ) {
     this.source = source(this, entries);
-    this.rounds = new Rounds(this.line, this.source);
+    this.rounds = new Rounds(this.line, this.source, context.giveBack);
   }
 
   /** Adds a call that made its request before there was a queue. */

@@ -18,11 +18,7 @@ let loading: Promise<void> | undefined;
 
 /** Loads the queues, as the first call that may have to wait does. */
 export function loadQueues(): Promise<void> {
-  return (loading ??= load());
-}
-
-async function load(): Promise<void> {
-  ({ CallQueues: Queues } = await import('./call-queues.js'));
+  return (loading ??= import('./call-queues.js').then((loaded) => void (Queues = loaded.CallQueues)));
 }
 
 /** The waiting calls of this process. Their queues are only loaded when the first call may have to wait. */

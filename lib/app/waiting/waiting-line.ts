@@ -6,7 +6,7 @@ import type { WaitingCall } from './waiting-call.js';
 export const MAX_BATCH = 500;
 
 /** A call that times out before it can get its units. */
-export interface LateCall {
+interface LateCall {
   readonly call: WaitingCall;
   /** Its number, in the order in which calls arrive. */
   readonly number: number;
