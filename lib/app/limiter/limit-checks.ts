@@ -29,7 +29,6 @@ const DECLARATIONS = {
 };
 type Call = keyof typeof DECLARATIONS;
 
-/** The maximum number of limits in one check. */
 const MAX_LIMITS = 1000;
 
 /** Up to this number of entries, duplicates are found by comparing them with each other; beyond it, by the ids of their counters. */

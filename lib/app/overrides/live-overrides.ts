@@ -12,7 +12,6 @@ import { addressOf, fieldOf, type OverrideKind } from './override-address.js';
 import type { OverrideHolder } from './override-record.js';
 import type { OverrideUpdate } from './override-store.js';
 
-/** A record that expires. */
 interface Expiry {
   readonly overrides: OverrideHolder;
   readonly kind: OverrideKind;
@@ -97,7 +96,6 @@ export class LiveOverrides {
     return this.holders().reduce((sum, { size }) => sum + size, 0);
   }
 
-  /** The times at which records expire. */
   private *ends(): Iterable<[at: number, expiry: Expiry]> {
     for (const overrides of this.holders()) {
       for (const [at, kind, key] of overrides.expiries()) yield [at, { overrides, kind, key }];

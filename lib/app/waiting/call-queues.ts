@@ -14,7 +14,6 @@ import { UnitsNow } from './units-now.js';
 import { WaitingCall, type WaitOptions } from './waiting-call.js';
 import { WaitingCount } from './waiting-count.js';
 
-/** A limit that calls wait for. */
 type WaitedRule = Pick<Rule, 'limit' | 'onChange'>;
 
 /** The limits that a call waits for, and its request to them. */

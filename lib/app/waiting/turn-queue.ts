@@ -85,7 +85,6 @@ export class TurnQueue implements SourceListener, CallHolder {
     if (this.rounds.refused?.call === call || call.notBefore > 0) this.wake();
   }
 
-  /** The number of its waiting calls. */
   private get size(): number {
     return this.line.size + this.source.size;
   }

@@ -49,7 +49,6 @@ export class Explainer {
     return this.explained(this.limits.ofRule(rule, key, ip), false);
   }
 
-  /** Reads the counters of the findings. */
   private async explained(findings: Findings, ofRequest: boolean): Promise<Explanation> {
     const { subject, groups, leftOut, functions, client, ask } = findings;
     const { overrides, lists, settings, store } = this;
@@ -96,7 +95,6 @@ export class Explainer {
   }
 }
 
-/** Limits that are checked together. */
 interface WeighedGroup {
   readonly limits: readonly Weighed[];
   /** The reason why the request fails before they are checked. */

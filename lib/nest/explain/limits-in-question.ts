@@ -175,7 +175,6 @@ function looksAtAddresses({ isEmpty, skipsAll }: RouteRules): boolean {
   return !isEmpty || !skipsAll;
 }
 
-/** The rules that are checked together with a rule. */
 function rulesBeside(groups: readonly Group[]): (rule: Rule) => readonly Rule[] {
   const groupOf = new Map<Rule, readonly Rule[]>();
   for (const group of groups) {

@@ -52,7 +52,6 @@ export class LimitedCalls implements OnModuleInit, OnModuleDestroy {
     }
   }
 
-  /** Called by Nest. */
   onModuleDestroy(): void {
     running.delete(this);
   }

@@ -35,7 +35,6 @@ import type { LimitedRequest } from './limited-request.js';
 import type { PendingCheck } from './request-check.js';
 import { ResponseHeaders } from './response-headers.js';
 
-/** The call to respond to. */
 type AnsweredCall = Pick<LimitedRequest, 'context' | 'parts'>;
 
 /** Creates the responses to requests: reports limits in headers, and throws the exceptions of rejections. */

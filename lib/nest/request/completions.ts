@@ -24,7 +24,6 @@ import type { LimitedRequest } from './limited-request.js';
 import { RequestCompletion } from './request-completion.js';
 import { type AnsweredRequest, SlowReaders } from './slow-readers.js';
 
-/** A lease, and its limit. */
 interface Held {
   readonly lease: Lease;
   readonly limit: CompiledLimit;

@@ -4,7 +4,6 @@ import { messages } from '../../engine/errors/messages/general.js';
 import { isObject } from '../../engine/options/values.js';
 import { MAX_STATUS, MIN_STATUS, type RefusalResponse } from '../../app/http/refusal-answer.js';
 
-/** The members that it may have. */
 const PARTS = ['status', 'body', 'headers'];
 
 /** Reads the response that a function of the app returned for a rejection. Throws if it is invalid. */

@@ -66,7 +66,6 @@ export class ListChanges {
     return { entries, next: undefined };
   }
 
-  /** Throws for a key that no limit can have. */
   private refuseImpossible(entry: ListEntry, limit: string | undefined, method: string, location: string): void {
     const option = entry.identity === undefined ? 'pattern' : 'identity';
     const text = entry.identity ?? entry.pattern;
