@@ -126,11 +126,7 @@ export class LiveOverrides {
   }
 
   /** The overrides of a limit. Throws `RateLimitConfigError` for an unknown name. */
-  of(
-    name: string,
-    method: string,
-    location = `LimiterService.${method}`,
-  ): { overrides: LimitOverrides; limit: NamedLimit } {
+  of(name: string, location: string): { overrides: LimitOverrides; limit: NamedLimit } {
     const overrides = this.byLimit.get(name);
     if (overrides?.limit !== undefined) return { overrides, limit: overrides.limit };
     const known = this.ofLimits.map((each) => each.name);

@@ -3,13 +3,11 @@ import type { RateLimitSettings } from '../../app/config/settings.js';
 import { RATE_LIMIT_LISTS, RATE_LIMIT_SETTINGS, RATE_LIMIT_STORE } from '../../app/config/tokens.js';
 import { Lists } from '../../app/overrides/lists/lists.js';
 import { Overrides } from '../../app/overrides/overrides.js';
-import { withDeadline } from '../../storage/redis/deadline.js';
 import { HandlerClasses } from '../../app/rules/handler-classes.js';
 import { LimitRegistry } from '../../app/rules/limit-registry.js';
 import { RouteRulesRegistry } from '../../app/rules/route-rules-registry.js';
 import type { Rule } from '../../app/rules/rule.js';
 import { Transports } from '../request/transports.js';
-import { RateLimitStoreError } from '../../engine/errors/errors.js';
 import type { Layer } from '../../storage/stores/layers/store-layer.js';
 import { CounterReader } from './counter-reader.js';
 import { describe } from './described-limit.js';
@@ -54,7 +52,8 @@ export class Explainer {
     const { overrides, lists, settings, store } = this;
     const reader = new CounterReader(store.unobserved, settings.timeoutMs, ofRequest);
     const began = performance.now();
-    const failure = await this.readOverrides();
+    // If a read is already in progress, this could take as long as two reads.
+    const failure = await overrides.readIfPossible(settings.timeoutMs);
     reader.spentMs = performance.now() - began;
     reader.failure = failure?.message;
     const weighed = await Promise.all(
@@ -82,16 +81,6 @@ export class Explainer {
       functions: [...functions],
       ...(unread === undefined ? {} : { unread }),
     };
-  }
-
-  /** If a read is already in progress, this may take as long as two reads. */
-  private async readOverrides(): Promise<RateLimitStoreError | undefined> {
-    try {
-      return await withDeadline(this.overrides.readIfPossible(), this.settings.timeoutMs);
-    } catch (error) {
-      if (error instanceof RateLimitStoreError) return error;
-      throw error;
-    }
   }
 }
 

@@ -13,7 +13,6 @@ import { type CheckResult, isRefusal } from '../../engine/limits/decision.js';
 import { isPromise } from '../../engine/util/awaitable.js';
 import { RATE_LIMIT_SETTINGS } from '../../app/config/tokens.js';
 import { type RateLimitSettings } from '../../app/config/settings.js';
-import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
 import {
   overloadStatus,
   PROBLEM_TYPE,
@@ -63,7 +62,7 @@ export class Answers {
     const result = request.record(check);
     if (!result.allowed && result.tightest.source === 'list') throw this.denied(request);
     this.headers.describe(request.parts, result, request.entries, request.context);
-    if (!result.allowed) throw this.exceeded(request, result, request.limits);
+    if (!result.allowed) throw this.exceeded(request, result);
   }
 
   /** The exception for a request that a list denies. It reveals nothing else to the client. */
@@ -93,16 +92,12 @@ export class Answers {
   }
 
   /** The exception contains the names of all limits that rejected. The limit with the longest wait determines everything else. */
-  private exceeded(
-    request: LimitedRequest,
-    result: CheckResult,
-    limits: readonly CompiledLimit[],
-  ): RateLimitExceededException {
-    const { context } = request;
-    const { limit, rule } = request.entries[result.decisions.indexOf(result.tightest)]!;
+  private exceeded(request: LimitedRequest, result: CheckResult): RateLimitExceededException {
+    const { context, entries } = request;
+    const { limit, rule } = entries[result.decisions.indexOf(result.tightest)]!;
     const { answer } = rule;
     const overload = overloadStatus(limit);
-    const refused = limits.filter((each, index) => isRefusal(each, result.decisions[index]!) && !each.hidden);
+    const refused = request.limits.filter((each, index) => isRefusal(each, result.decisions[index]!) && !each.hidden);
     const names = refused.map(({ name }) => name);
     const usualMessage = overload === undefined ? messages.exceeded : messages.overloaded;
     const message = this.message(answer, context, result, usualMessage);
