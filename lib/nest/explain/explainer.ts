@@ -16,6 +16,7 @@ import { type Findings, LimitsInQuestion } from './limits-in-question.js';
 import { deniedAddress, withList } from './list-decisions.js';
 import { readQuestion } from './question.js';
 import { reasons } from './reasons.js';
+import type { Group } from './trace.js';
 
 /** Explains the effect of limits on a request. Charges and writes nothing, and reports nothing to telemetry. */
 @Injectable()
@@ -35,14 +36,12 @@ export class Explainer {
     this.limits = new LimitsInQuestion(registry, routes, classes, transports, settings);
   }
 
-  /** Explains a limit, a route or a request. Rejects with `RateLimitConfigError` if it is unknown. */
   async explain(asked: unknown): Promise<Explanation> {
     const question = readQuestion(asked);
     // Errors in the question are reported even without Redis.
     return this.explained(await this.limits.of(question), question.kind !== 'limit');
   }
 
-  /** Explains a limit for code that has its rule, which may be declared anywhere. */
   explainRule(rule: Rule, key: string, ip: string | undefined): Promise<Explanation> {
     return this.explained(this.limits.ofRule(rule, key, ip), false);
   }
@@ -84,11 +83,7 @@ export class Explainer {
   }
 }
 
-interface WeighedGroup {
-  readonly limits: readonly Weighed[];
-  /** The reason why the request fails before they are checked. */
-  readonly failure: string | undefined;
-}
+type WeighedGroup = Pick<Group, 'failure'> & { readonly limits: readonly Weighed[] };
 
 /** A limit, with a flag that is true if it rejects a request because something is missing, before the limit is checked. */
 interface Weighed {
