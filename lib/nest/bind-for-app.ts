@@ -20,26 +20,18 @@ import { ThrownRefusals } from './request/thrown-refusals.js';
 
 type Module = ModulesContainer extends Map<string, infer M> ? M : never;
 
-/** An enhancer that Nest binds by metadata: the key, and the kind of provider. */
-interface Enhancers {
-  readonly key: string;
-  readonly kind: 'guard' | 'filter';
-}
-
 /**
- * Binds one of our classes to a class of the app, before other enhancers, with the instance that serves this app. The apps of a process
+ * Binds one of our guards or filters to a class of the app, before other enhancers, with the instance that serves this app. The apps of a process
  * share the metadata, which only contains the class; each app has its own instance in its module. In all apps but the first, Nest creates
  * that instance itself, possibly after this call. So the class must not have constructor parameters: Nest injects the parts of the app into
  * its properties. In an app without limits they stay empty, and the class does nothing.
  */
-function bindForApp<T extends object>(
-  { key, kind }: Enhancers,
-  target: { readonly type: object; readonly module: Module },
-  bound: { readonly type: Type<T>; readonly instance: T },
-): void {
-  const others = (Reflect.getMetadata(key, target.type) as readonly object[] | undefined) ?? [];
-  if (!others.includes(bound.type)) Reflect.defineMetadata(key, [bound.type, ...others], target.type);
-  target.module.addInjectable({ provide: bound.type, useValue: bound.instance }, kind);
+function bindForApp(kind: 'guard' | 'filter', type: object, module: Module, instance: object): void {
+  const key = kind === 'guard' ? GUARDS : FILTERS;
+  const own = instance.constructor as Type;
+  const others = (Reflect.getMetadata(key, type) as readonly object[] | undefined) ?? [];
+  if (!others.includes(own)) Reflect.defineMetadata(key, [own, ...others], type);
+  module.addInjectable({ provide: own, useValue: instance }, kind);
 }
 
 /** Finds the guard of an app, once its module is set up. */
@@ -73,8 +65,7 @@ export type BindTo = (type: Type, module: Module) => void;
 export function messageGuard(ofApp: GuardOfApp): BindTo {
   const instance = Object.assign(new MessageGuard(), { ofApp });
   return (type, module) => {
-    if (bindsOwnGuard(type)) return;
-    bindForApp({ key: GUARDS, kind: 'guard' }, { type, module }, { type: MessageGuard, instance });
+    if (!bindsOwnGuard(type)) bindForApp('guard', type, module, instance);
   };
 }
 
@@ -114,8 +105,7 @@ export function bindGatewayFilters(modules: ModulesContainer, refusals: ThrownRe
   const instance = Object.assign(new GatewayRefusalsFilter(), { refusals });
   for (const module of modules.values()) {
     for (const { metatype: type } of module.providers.values()) {
-      if (typeof type !== 'function' || !isGateway(type)) continue;
-      bindForApp({ key: FILTERS, kind: 'filter' }, { type, module }, { type: GatewayRefusalsFilter, instance });
+      if (typeof type === 'function' && isGateway(type)) bindForApp('filter', type, module, instance);
     }
   }
 }

@@ -21,7 +21,6 @@ function copies(): Set<Copy> {
 
 const own: { -readonly [Member in keyof Copy]: Copy[Member] } = { exported: [], isSetUp: false, substitutes: [] };
 
-/** Stands for the classes of other copies. */
 class ClassesOfOtherCopies {}
 
 /** Lets other copies know this one. `exported` may grow later. */

@@ -5,7 +5,7 @@ import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-hos
 import { InterceptorsConsumer } from '@nestjs/core/interceptors/interceptors-consumer.js';
 import { isObservable, NEVER, Observable } from 'rxjs';
 import { bindsCheckingGuard, GUARDS, OWN_GUARD } from '../app/rules/guard-check.js';
-import { METHOD, PATH } from '../app/rules/route-names.js';
+import { isGateway, METHOD, PATH } from '../app/rules/route-names.js';
 import { isAwaited } from '../app/rules/route-rules-registry.js';
 import { isPromise } from '../engine/util/awaitable.js';
 import type { BindTo } from './bind-for-app.js';
@@ -141,9 +141,8 @@ function onceNoticed(subscription: Kept, noticed: EndPart): void {
   Object.assign(subscription, { next: noticed, error: noticed, complete: noticed });
 }
 
-/** Nest's metadata keys of `@UseInterceptors`, and of classes and handlers, in Nest 11 and 12. */
+/** Nest's metadata keys of `@UseInterceptors`, and of handlers, in Nest 11 and 12. */
 const INTERCEPTORS = '__interceptors__';
-const GATEWAY = 'websockets:is_gateway';
 /** Also of tools, prompts and resources of `@rekog/mcp-nest`. */
 const MESSAGE_HANDLER = 'microservices:handler_type';
 const MESSAGE_MAPPING = 'websockets:message_mapping';
@@ -192,7 +191,7 @@ export function bindContinuations(modules: ModulesContainer, seesRoutes: boolean
         if (keys.includes(EVENT_STREAM)) bind(GUARDS, prototype[name] as object, (bound) => [...bound, lastGuard]);
       }
       if (handlesMessages && index < controllers.size) bindGuard?.(metatype as Type, module);
-      if (!handlesMessages && !Reflect.hasMetadata(GATEWAY, metatype)) continue;
+      if (!handlesMessages && !isGateway(metatype)) continue;
       for (const target of [metatype, ...names.map((name) => prototype[name] as object)]) {
         if (bindsCheckingGuard(target)) bind(INTERCEPTORS, target, (bound) => [interceptor, ...bound]);
       }

@@ -46,6 +46,7 @@ import { moduleLogger } from '../engine/errors/logger.js';
 import { messages } from '../engine/errors/messages/general.js';
 import { optionMessages } from '../engine/errors/messages/options.js';
 import { isBelowSecond } from '../engine/options/check-options.js';
+import { isObject } from '../engine/options/values.js';
 import type { Store } from '../storage/stores/store.js';
 import { DecisionStream } from '../storage/telemetry/decision-stream.js';
 import { bindGatewayFilters, GuardOfApp, messageGuard } from './bind-for-app.js';
@@ -214,7 +215,7 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
 
   /** Defines additional limits by name, for the module that imports it and for all others. */
   static forFeature(definitions: Readonly<Record<string, LimitDefinition>>): DynamicModule {
-    if (typeof definitions !== 'object' || definitions === null || Array.isArray(definitions)) {
+    if (!isObject(definitions)) {
       throw new RateLimitConfigError(messages.notOptions('forFeature', definitions));
     }
     return RateLimitFeatureModule.of(definitions);
@@ -265,7 +266,7 @@ const ASYNC_OPTIONS = ['imports', 'inject', 'useFactory', 'useClass', 'useExisti
 
 /** Throws for options that are not an object with known names, before Nest reads them. */
 function checkExtras(options: unknown, location: string, known: readonly string[]): void {
-  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+  if (!isObject(options)) {
     throw new RateLimitConfigError(optionMessages.hinted(messages.notOptions(location, options), options));
   }
   // Nest copies options one by one, and would turn an option of this name into the prototype of the copy.
@@ -274,7 +275,7 @@ function checkExtras(options: unknown, location: string, known: readonly string[
       code: 'SLUICE_UNKNOWN_OPTION',
     });
   }
-  const { guard } = options as { guard?: unknown };
+  const { guard } = options;
   if (guard !== undefined && typeof guard !== 'boolean' && guard !== 'custom') {
     throw new RateLimitConfigError(messages.wrongOption(location, 'guard', guard, "true, false or 'custom'"));
   }

@@ -8,7 +8,7 @@ import type { CheckEntry } from '../../engine/limits/counter.js';
 import { callEntries, callEntry } from '../rules/resolve/call-entries.js';
 import { heldOf, openDecision } from '../../storage/stores/store-decision.js';
 import type { StoreDecision } from '../../storage/stores/store.js';
-import { type CalledLimit, isNested } from './called-limit.js';
+import { type CalledLimit, isNested, unsupportedCall } from './called-limit.js';
 import { levelDecision, ownDecision } from './caller-answer.js';
 import { Lease, type LeasedDecision } from './lease.js';
 
@@ -53,9 +53,7 @@ export async function hold<T>(
   const { algorithm } = entry.limit;
   if (typeof work !== 'function') throw new RateLimitArgumentError(messages.wrongWork(work));
   if (algorithm.leases === undefined) {
-    throw new RateLimitArgumentError(messages.notHeld(limit.name, algorithm.name, algorithms.withAny('leases')), {
-      code: 'SLUICE_UNSUPPORTED_CALL',
-    });
+    throw unsupportedCall(messages.notHeld(limit.name, algorithm.name, algorithms.withAny('leases')));
   }
   const whole = { timeout: 0, ...options };
   const lease = hasLevels

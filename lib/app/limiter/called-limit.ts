@@ -1,3 +1,4 @@
+import { RateLimitArgumentError } from '../../engine/errors/errors.js';
 import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
 import { assertKey, assertUnits } from '../../engine/limits/arguments.js';
 import { type CorrectionOptions, readCorrection, readWithinOption } from '../../engine/limits/consume-options.js';
@@ -21,6 +22,11 @@ export interface CalledLimit {
   countedHere?: CompiledLimit | undefined;
   /** The version of the limit that was last found to need the store, which is then called directly. */
   countedElsewhere?: CompiledLimit | undefined;
+}
+
+/** The error of a call that a limit does not support. */
+export function unsupportedCall(message: string): RateLimitArgumentError {
+  return new RateLimitArgumentError(message, { code: 'SLUICE_UNSUPPORTED_CALL' });
 }
 
 /** Returns true if a limit has ancestors, so that calls have to pass their keys. */

@@ -1,4 +1,3 @@
-import { RateLimitArgumentError } from '../../engine/errors/errors.js';
 import { upToMessages } from '../../engine/errors/messages/calls.js';
 import type { CheckEntry } from '../../engine/limits/counter.js';
 import { hide, isHidden, toCheckResult } from '../../engine/limits/decision.js';
@@ -6,19 +5,39 @@ import { checkResultOf, heldOf, takenOf, toCallerDecision } from '../../storage/
 import type { Layer } from '../../storage/stores/layers/store-layer.js';
 import { type AnswerTap, type CheckAnswer, type StoreDecision, UNTIMED } from '../../storage/stores/store.js';
 import type { WaitQueues } from '../waiting/wait-queues.js';
+import { unsupportedCall } from './called-limit.js';
 import { Lease, type LeasedCheckResult, type LeasedDecision, withLease } from './lease.js';
 
-/** Turns an answer into a promise. If the store answers synchronously, as the one in memory does, this takes a single step. */
-abstract class PromisedAnswer<T> implements CheckAnswer {
+/** Turns the decisions of a check into the result for the caller. */
+type Making<T> = (
+  answers: readonly StoreDecision[],
+  entries: readonly CheckEntry[],
+  store: Layer,
+  queues: WaitQueues,
+  peek?: boolean,
+) => T;
+
+/**
+ * The result for the caller, once its check is decided. If the store answers synchronously, as the one in memory does, the promise takes a
+ * single step.
+ */
+export class CallerAnswer<T> implements CheckAnswer {
   private value: T | undefined;
   private error: unknown;
   private isDecided = false;
   private hasFailed = false;
   private resolve: ((value: T) => void) | undefined;
   private reject: ((error: unknown) => void) | undefined;
-
   private tap: AnswerTap | undefined;
   private counted: readonly CheckEntry[] | undefined;
+
+  constructor(
+    private readonly make: Making<T>,
+    private readonly entries: readonly CheckEntry[],
+    private readonly store: Layer,
+    private readonly queues: WaitQueues,
+    private readonly peek = false,
+  ) {}
 
   countBy(tap: AnswerTap, entries: readonly CheckEntry[]): void {
     this.tap = tap;
@@ -27,7 +46,7 @@ abstract class PromisedAnswer<T> implements CheckAnswer {
 
   decided(decisions: StoreDecision[]): void {
     if (this.tap !== undefined) this.tap.decided(this.counted!, decisions, UNTIMED);
-    const value = this.made(decisions);
+    const value = this.make(decisions, this.entries, this.store, this.queues, this.peek);
     if (this.resolve !== undefined) return this.resolve(value);
     this.value = value;
     this.isDecided = true;
@@ -54,35 +73,6 @@ abstract class PromisedAnswer<T> implements CheckAnswer {
       this.resolve = resolve;
       this.reject = reject;
     });
-  }
-
-  /** Creates the promised value from the decisions. */
-  protected abstract made(decisions: StoreDecision[]): T;
-}
-
-/** Turns the decisions of a check into the result for the caller. */
-type Making<T> = (
-  answers: readonly StoreDecision[],
-  entries: readonly CheckEntry[],
-  store: Layer,
-  queues: WaitQueues,
-  peek?: boolean,
-) => T;
-
-/** The result for the caller, once its check is decided. */
-export class CallerAnswer<T> extends PromisedAnswer<T> {
-  constructor(
-    private readonly make: Making<T>,
-    private readonly entries: readonly CheckEntry[],
-    private readonly store: Layer,
-    private readonly queues: WaitQueues,
-    private readonly peek = false,
-  ) {
-    super();
-  }
-
-  protected made(answers: StoreDecision[]): T {
-    return this.make(answers, this.entries, this.store, this.queues, this.peek);
   }
 }
 
@@ -140,7 +130,6 @@ export const takenResult: Making<LeasedCheckResult> = taking((answers, ...others
 export function refuseHeldUnits(entries: readonly CheckEntry[]): void {
   for (const { limit } of entries) {
     const { algorithm, name } = limit;
-    if (algorithm.leases !== undefined)
-      throw new RateLimitArgumentError(upToMessages.held(name, algorithm.name), { code: 'SLUICE_UNSUPPORTED_CALL' });
+    if (algorithm.leases !== undefined) throw unsupportedCall(upToMessages.held(name, algorithm.name));
   }
 }

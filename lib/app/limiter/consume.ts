@@ -1,11 +1,10 @@
-import { RateLimitArgumentError } from '../../engine/errors/errors.js';
 import { askMessages } from '../../engine/errors/messages/calls.js';
 import { assertCost, assertKey } from '../../engine/limits/arguments.js';
-import { type Asked, askedOf, type ConsumeOptions, UP_TO_OPTIONS } from '../../engine/limits/consume-options.js';
+import { askedOf, type ConsumeOptions, UP_TO_OPTIONS } from '../../engine/limits/consume-options.js';
 import { callEntries, callEntry } from '../rules/resolve/call-entries.js';
 import { decideEnforced } from '../../storage/stores/decide.js';
 import { openDecision, toCallerDecision } from '../../storage/stores/store-decision.js';
-import { type CalledLimit, isNested } from './called-limit.js';
+import { type CalledLimit, isNested, unsupportedCall } from './called-limit.js';
 import { CallerAnswer, levelDecision, ownDecision, refuseHeldUnits, taking } from './caller-answer.js';
 import type { LeasedDecision } from './lease.js';
 
@@ -36,8 +35,7 @@ export function consumeSync(
   const decision = limit.countedHere === rule.limit ? decidedAtOnce(limit, key, given) : undefined;
   if (decision !== undefined) return decision;
   for (const each of rule.isNested ? [rule, ...rule.ancestors] : [rule]) {
-    if (!store.decidesAtOnce(each.limit))
-      throw new RateLimitArgumentError(askMessages.notAtOnce(each.name), { code: 'SLUICE_UNSUPPORTED_CALL' });
+    if (!store.decidesAtOnce(each.limit)) throw unsupportedCall(askMessages.notAtOnce(each.name));
   }
   limit.countedHere = rule.limit;
   return ask(limit, key, given, false).atOnce();
@@ -63,7 +61,7 @@ function decidedAtOnce(
   return undefined;
 }
 
-/** Calls the store, which may respond synchronously. */
+/** Calls the store, which may respond synchronously. With `upTo`, takes as many units as are available, up to that number. */
 function ask(
   limit: CalledLimit,
   key: string,
@@ -73,28 +71,18 @@ function ask(
   const { rule, store, queues } = limit;
   assertKey(key);
   const asked = askedOf(given, rule, UP_TO_OPTIONS);
-  if (asked.upTo === true) return take(limit, key, asked, peek);
-  if (isNested(limit, asked.within)) {
-    const entries = callEntries(rule, key, asked, peek);
-    const answer = new CallerAnswer(levelDecision, entries, store, queues, peek);
-    decideEnforced(store, { entries, peek }, answer);
+  const hasLevels = isNested(limit, asked.within);
+  const entries = hasLevels ? callEntries(rule, key, asked, peek) : [callEntry(rule, key, asked.cost, asked, peek)];
+  const make = hasLevels ? levelDecision : ownDecision;
+  if (asked.upTo === true) {
+    refuseHeldUnits(entries);
+    const answer = new CallerAnswer(taking(make), entries, store, queues, peek);
+    decideEnforced(store, { entries, peek, upTo: true }, answer);
     return answer;
   }
-  const entry = callEntry(rule, key, asked.cost, asked, peek);
-  const entries = [entry];
-  const answer = new CallerAnswer(ownDecision, entries, store, queues, peek);
-  if (entry.limit.off) answer.decided([openDecision(entry.limit)]);
+  const answer = new CallerAnswer(make, entries, store, queues, peek);
+  if (hasLevels) decideEnforced(store, { entries, peek }, answer);
+  else if (entries[0]!.limit.off) answer.decided([openDecision(entries[0]!.limit)]);
   else store.decide({ entries, peek }, answer);
-  return answer;
-}
-
-/** Takes as many units as are available, up to `upTo`. */
-function take(limit: CalledLimit, key: string, asked: Asked, peek: boolean): CallerAnswer<LeasedDecision> {
-  const { rule, store, queues } = limit;
-  const isOfLevels = isNested(limit, asked.within);
-  const entries = isOfLevels ? callEntries(rule, key, asked, peek) : [callEntry(rule, key, asked.cost, asked, peek)];
-  refuseHeldUnits(entries);
-  const answer = new CallerAnswer(taking(isOfLevels ? levelDecision : ownDecision), entries, store, queues, peek);
-  decideEnforced(store, { entries, peek, upTo: true }, answer);
   return answer;
 }

@@ -3,7 +3,7 @@ import { RateLimitArgumentError } from '../../engine/errors/errors.js';
 import { planMessages } from '../../engine/errors/messages/rates.js';
 import { readMembers } from '../../engine/limits/consume-options.js';
 import { whole } from '../../engine/options/kinds.js';
-import { type CalledLimit, namedCounter } from './called-limit.js';
+import { type CalledLimit, namedCounter, unsupportedCall } from './called-limit.js';
 
 /** Identifies a credit. */
 export interface CreditOptions {
@@ -31,10 +31,8 @@ export async function changeCredits(
   if (!credits.isValid(units))
     throw new RateLimitArgumentError(planMessages.wrongCredits(units), { code: 'SLUICE_INVALID_COST' });
   const id = readId(options);
-  if (!counter.limit.takesCredits)
-    throw new RateLimitArgumentError(planMessages.noCredits(name), { code: 'SLUICE_UNSUPPORTED_CALL' });
-  if (store.credit === undefined)
-    throw new RateLimitArgumentError(planMessages.noCreditStore(name), { code: 'SLUICE_UNSUPPORTED_CALL' });
+  if (!counter.limit.takesCredits) throw unsupportedCall(planMessages.noCredits(name));
+  if (store.credit === undefined) throw unsupportedCall(planMessages.noCreditStore(name));
   const left = await store.credit({ ...counter, units: sign * units, id });
   queues.wake(counter);
   return left;

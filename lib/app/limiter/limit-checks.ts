@@ -3,7 +3,7 @@ import { RateLimitArgumentError, RateLimitConfigError } from '../../engine/error
 import { askMessages, upToMessages, withinMessages } from '../../engine/errors/messages/calls.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { versionsOf } from '../../engine/limits/limit-feature.js';
-import { assertCost, assertKey, assertPriority } from '../../engine/limits/arguments.js';
+import { assertCost, assertKey, assertPriority, isCost } from '../../engine/limits/arguments.js';
 import {
   CONSUME_OPTIONS,
   type ConsumeOptions,
@@ -23,6 +23,7 @@ import { callEntry, type LevelsCheck, levelsOf, mergedEntries } from '../rules/r
 import type { Rule } from '../rules/rule.js';
 import { MAX_WORK, workOf } from '../../engine/limits/compiled-limit.js';
 import type { Check } from '../../storage/stores/store.js';
+import { unsupportedCall } from './called-limit.js';
 import { Limiter } from './limiter.js';
 import { refuseHeldUnits } from './caller-answer.js';
 
@@ -32,7 +33,6 @@ const DECLARATIONS = {
 };
 type Call = keyof typeof DECLARATIONS;
 
-/** The maximum number of limits in one check. */
 const MAX_LIMITS = 1000;
 
 /** Up to this number of entries, duplicates are found by comparing them with each other; beyond it, by the ids of their counters. */
@@ -58,9 +58,7 @@ export function checkOf(checks: readonly LimitCheck[], registry: LimitRegistry):
   const mosts = checks.map((check) => readUpTo(check));
   const without = mosts.indexOf(undefined);
   if (without >= 0) {
-    throw new RateLimitArgumentError(upToMessages.notOfAll(ruleOf(checks[without]!, registry, 'check').name), {
-      code: 'SLUICE_UNSUPPORTED_CALL',
-    });
+    throw unsupportedCall(upToMessages.notOfAll(ruleOf(checks[without]!, registry, 'check').name));
   }
   const cost = Math.min(...(mosts as readonly number[]));
   const entries = entriesOf(
@@ -69,8 +67,7 @@ export function checkOf(checks: readonly LimitCheck[], registry: LimitRegistry):
   );
   refuseHeldUnits(entries);
   const shared = entries.find((entry) => entry.cost !== cost);
-  if (shared !== undefined)
-    throw new RateLimitArgumentError(upToMessages.shared(shared.limit.name), { code: 'SLUICE_UNSUPPORTED_CALL' });
+  if (shared !== undefined) throw unsupportedCall(upToMessages.shared(shared.limit.name));
   return { entries, upTo: true };
 }
 
@@ -85,10 +82,7 @@ function takesMost(checks: readonly (LimitCheck | undefined | null)[]): checks i
 export function entriesOf(checks: readonly LimitCheck[], registry: LimitRegistry, call: Call = 'check'): CheckEntry[] {
   if (!Array.isArray(checks)) throw new RateLimitArgumentError(messages.notChecks(call, checks));
   if (checks.length === 0) throw new RateLimitArgumentError(messages.emptyCheck(call));
-  if (checks.length > MAX_LIMITS)
-    throw new RateLimitArgumentError(messages.tooManyLimits(call, checks.length, MAX_LIMITS), {
-      code: 'SLUICE_TOO_MANY_LIMITS',
-    });
+  refuseTooMany(checks, call);
   let isNested = false;
   const entries = (checks as readonly LimitCheck[]).map((check) => {
     const rule = ruleOf(check, registry, call);
@@ -103,11 +97,15 @@ export function entriesOf(checks: readonly LimitCheck[], registry: LimitRegistry
   }
   if (!isNested) return bounded(entries, call);
   const all = mergedEntries(checks.map((check) => levelCheck(check, ruleOf(check, registry, call))));
-  if (all.length > MAX_LIMITS)
-    throw new RateLimitArgumentError(messages.tooManyLimits(call, all.length, MAX_LIMITS), {
-      code: 'SLUICE_TOO_MANY_LIMITS',
-    });
+  refuseTooMany(all, call);
   return bounded(all, call);
+}
+
+function refuseTooMany({ length }: readonly unknown[], call: Call): void {
+  if (length <= MAX_LIMITS) return;
+  throw new RateLimitArgumentError(messages.tooManyLimits(call, length, MAX_LIMITS), {
+    code: 'SLUICE_TOO_MANY_LIMITS',
+  });
 }
 
 /** Throws for a check that would keep the server busy for too long, since it is decided in one call. */
@@ -130,8 +128,7 @@ function ruleOf(check: LimitCheck, registry: LimitRegistry, call: Call): Rule {
 /** The entry for the limit itself. */
 function entryOf(check: LimitCheck, rule: Rule, call: Call): CheckEntry {
   const { key, cost, priority, within, upTo } = check;
-  if (upTo !== undefined)
-    throw new RateLimitArgumentError(upToMessages.notReserved, { code: 'SLUICE_UNSUPPORTED_CALL' });
+  if (upTo !== undefined) throw unsupportedCall(upToMessages.notReserved);
   refuseUnknownMembers(check, MEMBERS[call]);
   const units = cost === undefined ? rule.fixedCost : cost;
   assertKey(key);
@@ -197,21 +194,23 @@ export async function askOf<Limited, R extends Pick<Rule, 'name' | 'limit' | 'fi
   { key, cost, location }: AskOptions<Limited>,
   give: () => Limited,
 ): Promise<LimitAsk<R>> {
-  const identity: unknown = typeof key === 'function' ? await key(give(), rule.name) : key;
-  named(() => assertKey(identity), askMessages.wrongKeyOf(location, rule.name, identity));
-  if (rule.limit.algorithm.leases !== undefined) return { rule, identity: identity as string, cost: rule.fixedCost };
+  const found: unknown = typeof key === 'function' ? await key(give(), rule.name) : key;
+  const identity = foundKey(found, location, rule.name);
+  if (rule.limit.algorithm.leases !== undefined) return { rule, identity, cost: rule.fixedCost };
   const units: unknown = typeof cost === 'function' ? await cost(give(), rule.name) : (cost ?? rule.fixedCost);
-  named(() => assertCost(units), askMessages.wrongCostOf(location, rule.name, units));
-  return { rule, identity: identity as string, cost: units as number };
+  return { rule, identity, cost: foundCost(units, location, rule.name) };
 }
 
-/** Replaces the message of an error with one that names the origin of the value. */
-function named(check: () => void, message: string): void {
-  try {
-    check();
-  } catch {
-    throw new RateLimitArgumentError(message, { code: 'SLUICE_INVALID_RESULT' });
-  }
+/** The key that a function of the app has returned. Throws an error that names the function. */
+export function foundKey(key: unknown, location: string, limit: string): string {
+  if (typeof key === 'string' && key !== '') return key;
+  throw new RateLimitArgumentError(askMessages.wrongKeyOf(location, limit, key), { code: 'SLUICE_INVALID_RESULT' });
+}
+
+/** The units that a function of the app has returned. Throws an error that names the function. */
+export function foundCost(cost: unknown, location: string, limit: string): number {
+  if (isCost(cost)) return cost;
+  throw new RateLimitArgumentError(askMessages.wrongCostOf(location, limit, cost), { code: 'SLUICE_INVALID_RESULT' });
 }
 
 /** Reads one limit, or a list of them: names or definitions. Throws `RateLimitConfigError`. */

@@ -22,7 +22,7 @@ import type { Decision } from '../../engine/limits/decision.js';
 import type { Rule } from '../rules/rule.js';
 import type { Layer } from '../../storage/stores/layers/store-layer.js';
 import { acquire, type AcquireOptions, hold } from './acquire.js';
-import { corrections, namedCounter, ownCounter } from './called-limit.js';
+import { corrections, namedCounter, ownCounter, unsupportedCall } from './called-limit.js';
 import { consume, consumeSync } from './consume.js';
 import { changeCredits, type CreditOptions } from './credits.js';
 import type { Lease, LeasedDecision } from './lease.js';
@@ -266,9 +266,6 @@ export class Limiter {
   }
 
   private refuseHeld({ limit: { algorithm } }: Counter, what: string): void {
-    if (algorithm.leases === undefined) return;
-    throw new RateLimitArgumentError(messages.onlyHeld(this.name, algorithm.name, what), {
-      code: 'SLUICE_UNSUPPORTED_CALL',
-    });
+    if (algorithm.leases !== undefined) throw unsupportedCall(messages.onlyHeld(this.name, algorithm.name, what));
   }
 }

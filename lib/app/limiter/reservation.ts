@@ -149,7 +149,6 @@ const RADIX = 36;
 /** The data needed to find held units from any process. */
 type Held = Pick<Refund, 'ticket' | 'units' | 'chargedAt' | 'source' | 'candidate'>;
 
-/** The id of a reservation that holds units. */
 function reservationId(taken: Refund | undefined): string | undefined {
   if (taken === undefined || !isEstimate(taken)) return undefined;
   const letter = Object.entries(SOURCES).find(([, source]) => source === taken.source)?.[0] ?? 'r';

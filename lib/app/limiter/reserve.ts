@@ -1,15 +1,15 @@
 import { algorithms } from '../../engine/algorithms/index.js';
-import { RateLimitArgumentError } from '../../engine/errors/errors.js';
 import { holdMessages, withinMessages } from '../../engine/errors/messages/calls.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { assertActual, toMs } from '../../engine/limits/arguments.js';
 import { type Asked, askedOf, type CallOptions, type WithinOptions } from '../../engine/limits/consume-options.js';
+import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
 import type { CheckEntry } from '../../engine/limits/counter.js';
 import { versionsOf } from '../../engine/limits/limit-feature.js';
 import { callEntries } from '../rules/resolve/call-entries.js';
 import { decidedEnforced } from '../../storage/stores/decide.js';
 import { openDecision, chargeOf, chargesOf, toCallerDecision } from '../../storage/stores/store-decision.js';
-import { type CalledLimit, isNested, ownCounter } from './called-limit.js';
+import { type CalledLimit, isNested, ownCounter, unsupportedCall } from './called-limit.js';
 import { levelDecision } from './caller-answer.js';
 import type { Duration } from '../../engine/options/values.js';
 import { readReservationId, Reservation } from './reservation.js';
@@ -36,7 +36,10 @@ export async function reserve(
   if (isNested(limit, asked.within)) return reserveLevels(limit, key, asked, options?.maxWait);
   const [entry] = callEntries(limit.rule, key, asked);
   const maxWaitMs = toMs('maxWait', options?.maxWait ?? '1y');
-  return entry.limit.estimates === undefined ? reserveAhead(limit, entry, maxWaitMs) : reserveHeld(limit, entry);
+  const isHeld = entry.limit.estimates !== undefined;
+  const isAhead = !isHeld && entry.limit.features?.some(({ withoutEstimates }) => withoutEstimates === true) !== true;
+  if (isAhead) refuseUnreservable(entry.limit);
+  return reserveOwn(limit, entry, isHeld, isAhead ? maxWaitMs : undefined);
 }
 
 /** Settles a reservation of a limit with a `hold`, by its id. */
@@ -51,53 +54,42 @@ export async function settleHeld(
   const { algorithm, estimates } = counter.limit;
   const held = readReservationId(id);
   assertActual(actual);
-  if (estimates === undefined)
-    throw new RateLimitArgumentError(holdMessages.noHold(limit.name, algorithm.name), {
-      code: 'SLUICE_UNSUPPORTED_CALL',
-    });
+  if (estimates === undefined) throw unsupportedCall(holdMessages.noHold(limit.name, algorithm.name));
   await limit.store.refund([{ ...counter, ...held, actual }]);
   limit.queues.wake(counter);
 }
 
-/** Reserves units that can be used later. */
-async function reserveAhead({ name, store }: CalledLimit, entry: CheckEntry, maxWaitMs: number): Promise<Reservation> {
-  const { limit } = entry;
-  const { algorithm } = limit;
-  if (limit.features?.some(({ withoutEstimates }) => withoutEstimates === true)) return reserveNow(store, entry);
-  if (algorithm.holds !== undefined)
-    throw new RateLimitArgumentError(holdMessages.noHold(name, algorithm.name), { code: 'SLUICE_UNSUPPORTED_CALL' });
+/** Throws for a limit whose units can't be reserved for a future time. */
+function refuseUnreservable(limit: CompiledLimit): void {
+  const { name, algorithm } = limit;
+  if (algorithm.holds !== undefined) throw unsupportedCall(holdMessages.noHold(name, algorithm.name));
   for (const versions of versionsOf(limit)) {
-    if (versions.notReservable !== undefined)
-      throw new RateLimitArgumentError(versions.notReservable(), { code: 'SLUICE_UNSUPPORTED_CALL' });
+    if (versions.notReservable !== undefined) throw unsupportedCall(versions.notReservable());
   }
   if (algorithm.reservation === undefined && algorithm.queue === undefined) {
-    throw new RateLimitArgumentError(
-      messages.notReservable(name, algorithm.name, algorithms.withAny('reservation', 'queue', 'holds')),
-      { code: 'SLUICE_UNSUPPORTED_CALL' },
-    );
+    const reservable = algorithms.withAny('reservation', 'queue', 'holds');
+    throw unsupportedCall(messages.notReservable(name, algorithm.name, reservable));
   }
+}
+
+/**
+ * Reserves units of one limit: those that can be used within `maxWaitMs`, or without it only those that fit now. With `hold` they are held
+ * until they are settled; otherwise settling them refunds or charges the difference.
+ */
+async function reserveOwn(
+  { store, queues }: CalledLimit,
+  entry: CheckEntry,
+  hold: boolean,
+  maxWaitMs: number | undefined,
+): Promise<Reservation> {
+  const { limit } = entry;
   if (limit.off) return new Reservation(openDecision(limit), undefined, store);
-  const answer = await store.reserve({ ...entry, maxWaitMs });
+  const answer =
+    maxWaitMs === undefined
+      ? (await store.decided({ entries: [entry], hold, refundable: true }))[0]!
+      : await store.reserve({ ...entry, maxWaitMs });
   const taken = answer.allowed ? chargeOf(entry, answer) : undefined;
-  return new Reservation(toCallerDecision(answer, limit), taken, store);
-}
-
-/** Charges units that fit now but can't be held. Settling them refunds or charges the difference. */
-async function reserveNow(store: CalledLimit['store'], entry: CheckEntry): Promise<Reservation> {
-  const { limit } = entry;
-  if (limit.off) return new Reservation(openDecision(limit), undefined, store);
-  const [answer] = await store.decided({ entries: [entry], refundable: true });
-  const taken = answer!.allowed ? chargeOf(entry, answer!) : undefined;
-  return new Reservation(toCallerDecision(answer!, limit), taken, store);
-}
-
-/** Reserves units that count immediately, and are held until they are settled. */
-async function reserveHeld({ store, queues }: CalledLimit, entry: CheckEntry): Promise<Reservation> {
-  const { limit } = entry;
-  if (limit.off) return new Reservation(openDecision(limit), undefined, store);
-  const [answer] = await store.decided({ entries: [entry], hold: true, refundable: true });
-  const taken = answer!.allowed ? chargeOf(entry, answer!) : undefined;
-  return new Reservation(toCallerDecision(answer!, limit), taken, store, queues);
+  return new Reservation(toCallerDecision(answer, limit), taken, store, queues);
 }
 
 /** Reserves units of all levels that fit now. */
@@ -108,8 +100,7 @@ async function reserveLevels(
   maxWait: unknown,
 ): Promise<Reservation> {
   const entries = callEntries(rule, key, asked);
-  if (maxWait !== undefined)
-    throw new RateLimitArgumentError(withinMessages.noFutureUnits(name), { code: 'SLUICE_UNSUPPORTED_CALL' });
+  if (maxWait !== undefined) throw unsupportedCall(withinMessages.noFutureUnits(name));
   refuseHeldEntries(entries);
   const answers = await decidedEnforced(store, { entries, hold: true, refundable: true });
   const decision = levelDecision(answers, entries, store, queues);
@@ -120,9 +111,7 @@ async function reserveLevels(
 /** Throws `RateLimitArgumentError` for limits whose units are leased, which cannot be settled. */
 export function refuseHeldEntries(entries: readonly CheckEntry[]): void {
   for (const { limit } of entries) {
-    if (limit.algorithm.leases === undefined) continue;
-    throw new RateLimitArgumentError(messages.onlyHeld(limit.name, limit.algorithm.name, 'reserved'), {
-      code: 'SLUICE_UNSUPPORTED_CALL',
-    });
+    const { algorithm, name } = limit;
+    if (algorithm.leases !== undefined) throw unsupportedCall(messages.onlyHeld(name, algorithm.name, 'reserved'));
   }
 }

@@ -1,7 +1,8 @@
 import { duration, oneOf, wholeNumber, refuseUnknown } from '../../engine/options/check-options.js';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
-import type { ChangeCause } from './change-cause.js';
+import { isObject } from '../../engine/options/values.js';
+import { type ChangeCause, causeOf } from './change-cause.js';
 import { MAX_CHANGES } from './override-store.js';
 import { isOverrideKey, KEY_EXPECTED } from './override-address.js';
 import { LIMIT_MODES, type LimitMode } from '../../engine/limits/limit-settings.js';
@@ -41,28 +42,26 @@ export function readOptions(options: unknown, location: string, more: readonly s
   if (key !== undefined && !isOverrideKey(key)) {
     throw new RateLimitConfigError(messages.wrongOption(location, 'key', key, KEY_EXPECTED));
   }
-  const lastsMs = expiresIn === undefined ? 0 : Math.ceil(duration(location, 'expiresIn', expiresIn) / 1000);
-  return {
-    key: key ?? '',
-    ends: lastsMs === 0 ? 'null' : `+${lastsMs}`,
-    ...readCause(options as ChangeCause, location),
-  };
+  return { key: key ?? '', ends: readEnd(expiresIn, location), ...readCause(options as ChangeCause, location) };
 }
 
-/** Reads the options of a rate change. */
+/** Reads the time until a change expires, into the form that stores expect. */
+export function readEnd(expiresIn: unknown, location: string): string {
+  const lastsMs = expiresIn === undefined ? 0 : Math.ceil(duration(location, 'expiresIn', expiresIn) / 1000);
+  return lastsMs === 0 ? 'null' : `+${lastsMs}`;
+}
+
 export function readRateOptions(options: unknown, location: string): ReadOptions & { inherit: InheritMode } {
   const read = readOptions(options, location, ['inherit']);
   const { inherit = 'keep' } = options as SetRateOptions;
   return { ...read, inherit: oneOf(location, 'inherit', inherit, INHERIT_MODES) };
 }
 
-/** Reads the options for ending an override. */
 export function readClearOptions(options: unknown, location: string): ReadOptions {
   assertOptions(options, location, ['key', ...CAUSE]);
   return readOptions(options, location);
 }
 
-/** Reads a mode. */
 export function readMode(mode: unknown, location: string): LimitMode {
   return oneOf(location, 'mode', mode, LIMIT_MODES);
 }
@@ -84,8 +83,7 @@ export function readCause(options: ChangeCause, location: string): ChangeCause {
     if (text === undefined || isCauseText(text)) continue;
     throw new RateLimitConfigError(messages.wrongOption(location, option, text, CAUSE_EXPECTED));
   }
-  const { by, reason } = options;
-  return { ...(by === undefined ? {} : { by }), ...(reason === undefined ? {} : { reason }) };
+  return causeOf(options);
 }
 
 /** Reads the key that a call queries. */
@@ -96,7 +94,6 @@ export function readQuery(options: unknown, location: string): string | undefine
   throw new RateLimitConfigError(messages.wrongOption(location, 'key', key, 'a string that is not empty'));
 }
 
-/** Reads the options that select a page of overrides. */
 export function readPageOptions(options: unknown, location: string): { cursor: string | undefined; count: number } {
   assertOptions(options, location, ['cursor', 'count']);
   const { cursor, count = 100 } = options as ListOverridesOptions;
@@ -106,7 +103,6 @@ export function readPageOptions(options: unknown, location: string): { cursor: s
   return { cursor, count: wholeNumber(location, 'count', count, { max: MOST_OF_A_PAGE }) };
 }
 
-/** Reads the options that select changes. */
 export function readChangesOptions(options: unknown, location: string): { limit: string | undefined; last: number } {
   assertOptions(options, location, ['limit', 'last']);
   const { limit, last = 100 } = options as ChangesOptions;
@@ -124,8 +120,6 @@ export function readRollbackOptions(options: unknown, location: string): ChangeC
 
 /** Throws unless the options are an object with known properties only. */
 export function assertOptions(options: unknown, location: string, known: readonly string[]): void {
-  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
-    throw new RateLimitConfigError(messages.notOptions(location, options));
-  }
+  if (!isObject(options)) throw new RateLimitConfigError(messages.notOptions(location, options));
   refuseUnknown(location, options, known);
 }

@@ -1,5 +1,6 @@
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
+import { causeOf } from './change-cause.js';
 import { modeOverride, rateOverride } from './key-override.js';
 import { listedBy, listedEntry, entryOf } from './lists/listed.js';
 import { fieldOf, type OverrideAddress, VALUE_FIELDS } from './override-address.js';
@@ -10,13 +11,12 @@ import type { ChangedMode, ChangedRate, RecordedChange } from './override.js';
 import { isKnownKind } from './overrides-reply.js';
 
 /** The public form of a change. */
-export function recordedChange({ version, at, by, reason, rollbackTo, changes }: StoredChange): RecordedChange {
+export function recordedChange({ version, at, rollbackTo, changes, ...cause }: StoredChange): RecordedChange {
   const now = Math.floor(at / 1000);
   return {
     version,
     at: now,
-    ...(by === undefined ? {} : { by }),
-    ...(reason === undefined ? {} : { reason }),
+    ...causeOf(cause),
     ...(rollbackTo === undefined ? {} : { rollbackTo }),
     overrides: changes.filter(isKnownKind).map((changed) => changedOverride(changed, now)),
   };
@@ -60,9 +60,7 @@ export function laterChange(
 function itemBefore({ kind, limit, key, before }: ChangedOverride): OverrideItem {
   const address = { kind, limit, key };
   const record = recordOf(before);
-  if (record === undefined) {
-    return { ...address, ...WITHOUT_QUOTA, value: 'null', ends: 'null' };
-  }
+  if (record === undefined) return { ...address, ...WITHOUT_QUOTA, value: 'null', ends: 'null' };
   const { inherit, expiresAt, quota, previousQuota } = record;
   const value = JSON.stringify(record[VALUE_FIELDS[kind]] ?? null);
   return { ...address, value, inherit, ends: String(expiresAt), quota, previousQuota };

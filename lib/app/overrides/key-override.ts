@@ -1,5 +1,6 @@
 import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
 import type { PolicyOverride } from '../config/policy.js';
+import { causeOf } from './change-cause.js';
 import { prefixOf } from './override-address.js';
 import { ended, type OverrideRecord } from './override-record.js';
 import type { LimitMode } from '../../engine/limits/limit-settings.js';
@@ -72,12 +73,7 @@ export function modeOverride(key: string, record: OverrideRecord): ModeOverride 
   return mode ? { ...override(key, record), mode } : undefined;
 }
 
-function override(key: string, { version, expiresAt, by, reason }: OverrideRecord): Override {
-  return {
-    ...(key === '' ? {} : { key }),
-    version,
-    expiresAt: expiresAt ?? undefined,
-    ...(by === undefined ? {} : { by }),
-    ...(reason === undefined ? {} : { reason }),
-  };
+function override(key: string, record: OverrideRecord): Override {
+  const { version, expiresAt } = record;
+  return { ...(key === '' ? {} : { key }), version, expiresAt: expiresAt ?? undefined, ...causeOf(record) };
 }

@@ -38,7 +38,13 @@ export class KeyTable<T> {
 
   /** The most specific value for a key. */
   find(identity: string): T | undefined {
-    return this.exact.get(identity) ?? (this.lengths.length === 0 ? undefined : this.findPrefix(identity));
+    const exact = this.exact.get(identity);
+    if (exact !== undefined || this.lengths.length === 0) return exact;
+    for (const length of this.lengths) {
+      const value = this.ofPrefix(identity, length);
+      if (value !== undefined) return value;
+    }
+    return undefined;
   }
 
   /** All values that apply to a key, the most specific first. */
@@ -65,14 +71,6 @@ export class KeyTable<T> {
     ].sort());
     const start = cursor === undefined ? 0 : firstAfter(keys, cursor);
     return keys.slice(start, start + count);
-  }
-
-  private findPrefix(identity: string): T | undefined {
-    for (const length of this.lengths) {
-      const value = this.ofPrefix(identity, length);
-      if (value !== undefined) return value;
-    }
-    return undefined;
   }
 
   /** The value for the key's prefix of this length, if any. */

@@ -157,7 +157,6 @@ export class LimitOverrides implements KeyedLimits, OverrideHolder<LimitOverride
     }
   }
 
-  /** The times at which records expire. */
   *expiries(): Iterable<[at: number, kind: LimitOverrideKind, key: string]> {
     for (const entry of [this.all, ...this.keys.values()]) {
       for (const kind of ['rate', 'mode'] as const) {

@@ -12,7 +12,6 @@ import { addressOf, fieldOf, type OverrideKind } from './override-address.js';
 import type { OverrideHolder } from './override-record.js';
 import type { OverrideUpdate } from './override-store.js';
 
-/** A record that expires. */
 interface Expiry {
   readonly overrides: OverrideHolder;
   readonly kind: OverrideKind;
@@ -67,9 +66,7 @@ export class LiveOverrides {
       if (endsAt !== undefined) this.expiries.add(endsAt, { overrides, kind, key });
       changed.add(overrides);
     }
-    this.expire(now, changed);
-    this.commit(changed);
-    this.setTimeout();
+    this.finish(now, changed);
   };
 
   private targetOf(field: string): Target | undefined {
@@ -80,40 +77,25 @@ export class LiveOverrides {
     return { prefix: fieldOf({ kind, limit, key: '' }), kind, overrides };
   }
 
-  /** Applies the changes. */
-  private commit(changed: ReadonlySet<OverrideHolder>): void {
-    for (const overrides of changed) overrides.commit();
-    this.lists.commit();
-  }
-
-  /** Ends all overrides that have expired. */
-  private expire(now: number, changed: Set<OverrideHolder>): void {
+  /** Ends all overrides that have expired, applies the changes, and sets the timer for the next expiry, by the monotonic clock. */
+  private finish(now: number, changed: Set<OverrideHolder>): void {
     for (const { overrides, kind, key } of this.expiries.takeExpired(now)) {
       overrides.expire(kind, key, now);
       changed.add(overrides);
     }
-  }
-
-  /** Sets the timer for the next expiry, by the monotonic clock. */
-  private setTimeout(): void {
+    for (const overrides of changed) overrides.commit();
+    this.lists.commit();
     this.timeout?.clear();
     this.expiries.dropStale(this.size, () => this.ends());
     const left = this.expiries.next - this.ahead - performance.now();
-    this.timeout = new LongTimeout(Math.max(0, Math.ceil(left)), this.endNext, false);
+    const endNext = (): void => this.finish(performance.now() + this.ahead, new Set());
+    this.timeout = new LongTimeout(Math.max(0, Math.ceil(left)), endNext, false);
   }
-
-  private readonly endNext = (): void => {
-    const changed = new Set<OverrideHolder>();
-    this.expire(performance.now() + this.ahead, changed);
-    this.commit(changed);
-    this.setTimeout();
-  };
 
   private get size(): number {
     return this.holders().reduce((sum, { size }) => sum + size, 0);
   }
 
-  /** The times at which records expire. */
   private *ends(): Iterable<[at: number, expiry: Expiry]> {
     for (const overrides of this.holders()) {
       for (const [at, kind, key] of overrides.expiries()) yield [at, { overrides, kind, key }];
@@ -144,11 +126,7 @@ export class LiveOverrides {
   }
 
   /** The overrides of a limit. Throws `RateLimitConfigError` for an unknown name. */
-  of(
-    name: string,
-    method: string,
-    location = `LimiterService.${method}`,
-  ): { overrides: LimitOverrides; limit: NamedLimit } {
+  of(name: string, location: string): { overrides: LimitOverrides; limit: NamedLimit } {
     const overrides = this.byLimit.get(name);
     if (overrides?.limit !== undefined) return { overrides, limit: overrides.limit };
     const known = this.ofLimits.map((each) => each.name);

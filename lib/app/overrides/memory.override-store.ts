@@ -90,7 +90,6 @@ export class MemoryOverrideStore implements OverrideStore {
     }
   }
 
-  /** The times at which records expire. */
   private *ends(): Iterable<[at: number, field: string]> {
     for (const [field, { expiresAt }] of this.records) if (expiresAt !== null) yield [expiresAt, field];
   }

@@ -25,7 +25,6 @@ export interface OverrideRecord {
   readonly reason?: string | undefined;
 }
 
-/** A stored record that cannot be read. */
 interface DamagedRecord {
   readonly damage: string;
 }

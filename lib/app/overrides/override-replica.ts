@@ -12,10 +12,7 @@ const MOST_LATEST = 1000;
 type Records = Map<string, StoredRecord | undefined>;
 
 /** Records and their fields, some of which may appear twice. */
-interface Loaded {
-  readonly fields: readonly string[];
-  readonly records: readonly StoredRecord[];
-}
+type Loaded = Pick<RecordPage, 'fields'> & { readonly records: readonly StoredRecord[] };
 
 /** The local copy of the overrides on Redis. It follows their changes one by one and reports each once. */
 export class OverrideReplica {
@@ -87,7 +84,6 @@ export class OverrideReplica {
     };
   }
 
-  /** Stores the last known change. */
   private advance({ version, at }: Known): void {
     this.known = { version, at };
     this.latest.set(version, at);

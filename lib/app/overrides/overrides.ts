@@ -2,6 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { Policy } from '../config/policy.js';
 import { OVERRIDE_STORE, RATE_LIMIT_LISTS } from '../config/tokens.js';
 import { RateLimitStoreError } from '../../engine/errors/errors.js';
+import { withDeadline } from '../../storage/redis/deadline.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { LimitRegistry } from '../rules/limit-registry.js';
 import { refuseImpossibleKeys } from '../rules/possible-keys.js';
@@ -84,7 +85,7 @@ export class Overrides {
     method: string,
     lastVersion?: number,
   ): Promise<number | undefined> {
-    const { overrides, limit } = this.live.of(name, method);
+    const { overrides, limit } = this.live.of(name, `LimiterService.${method}`);
     const { definition, declaration } = limit;
     const location = `LimiterService.${method} of '${name}'`;
     const { key, ends, inherit, ...cause } = readRateOptions(options, location);
@@ -100,7 +101,7 @@ export class Overrides {
   }
 
   async clearRate(name: string, options: unknown, lastVersion?: number): Promise<number | undefined> {
-    const { overrides } = this.live.of(name, 'clearRate');
+    const { overrides } = this.live.of(name, 'LimiterService.clearRate');
     const { key, ends, ...cause } = readClearOptions(options, `LimiterService.clearRate of '${name}'`);
     const quota = overrides.quotaWithout(key);
     const address = { kind: 'rate', limit: name, key } as const;
@@ -109,7 +110,7 @@ export class Overrides {
   }
 
   async getRate(name: string, query: unknown): Promise<CurrentRate> {
-    const { overrides } = this.live.of(name, 'getRate');
+    const { overrides } = this.live.of(name, 'LimiterService.getRate');
     const key = readQuery(query, `LimiterService.getRate of '${name}'`);
     await this.readIfPossible();
     return overrides.currentRate(key);
@@ -121,7 +122,7 @@ export class Overrides {
   }
 
   async setMode(name: string, mode: unknown, options: unknown): Promise<number | undefined> {
-    const { limit } = this.live.of(name, 'setMode');
+    const { limit } = this.live.of(name, 'LimiterService.setMode');
     const location = `LimiterService.setMode of '${name}'`;
     const { key, ends, ...cause } = readOptions(options, location);
     if (key !== '') refuseImpossibleKeys(limit.rule, key, location);
@@ -131,14 +132,14 @@ export class Overrides {
   }
 
   async clearMode(name: string, options: unknown): Promise<number | undefined> {
-    this.live.of(name, 'clearMode');
+    this.live.of(name, 'LimiterService.clearMode');
     const { key, ends, ...cause } = readClearOptions(options, `LimiterService.clearMode of '${name}'`);
     const item = { ...OF_MODE, limit: name, key, value: 'null', ends };
     return this.store.write({ operation: 'clear', items: [item], ...cause });
   }
 
   async getMode(name: string, query: unknown): Promise<CurrentMode> {
-    const { overrides } = this.live.of(name, 'getMode');
+    const { overrides } = this.live.of(name, 'LimiterService.getMode');
     const key = readQuery(query, `LimiterService.getMode of '${name}'`);
     await this.readIfPossible();
     return overrides.currentMode(key);
@@ -146,7 +147,7 @@ export class Overrides {
 
   /** The overrides of single keys of a limit. */
   async listKeys(name: string, options: unknown): Promise<OverridePage> {
-    const { overrides } = this.live.of(name, 'listRates');
+    const { overrides } = this.live.of(name, 'LimiterService.listRates');
     const { cursor, count } = readPageOptions(options, `LimiterService.listRates of '${name}'`);
     await this.readIfPossible();
     return overrides.page(cursor, count);
@@ -154,7 +155,7 @@ export class Overrides {
 
   async changes(options: unknown): Promise<RecordedChange[]> {
     const { limit, last } = readChangesOptions(options, 'LimiterService.changes');
-    if (limit !== undefined) this.live.of(limit, 'changes');
+    if (limit !== undefined) this.live.of(limit, 'LimiterService.changes');
     const history = await this.store.changes(limit === undefined ? last : MAX_CHANGES);
     const changes = history.map(recordedChange).toReversed();
     const ofLimit = changes.filter(
@@ -224,10 +225,14 @@ export class Overrides {
     throw new RateLimitStoreError(messages.rollbackOvertaken(), { code: 'SLUICE_ROLLBACK_CONFLICT' });
   }
 
-  /** Reads the current overrides. If the store cannot be read, the last known overrides stay in effect, and it resolves to the error. */
-  async readIfPossible(): Promise<RateLimitStoreError | undefined> {
+  /**
+   * Reads the current overrides. If the store cannot be read, or not in time, the last known overrides stay in effect, and it resolves to
+   * the error.
+   */
+  async readIfPossible(timeoutMs?: number): Promise<RateLimitStoreError | undefined> {
     try {
-      await this.store.read();
+      const read = this.store.read();
+      await (timeoutMs === undefined ? read : withDeadline(read, timeoutMs));
       return undefined;
     } catch (error) {
       if (error instanceof RateLimitStoreError) return error;

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { RateLimitSettings } from '../config/settings.js';
 import { RateLimitStoreError } from '../../engine/errors/errors.js';
 import { logger } from '../../engine/errors/logger.js';
 import { messages } from '../../engine/errors/messages/general.js';
@@ -12,8 +13,13 @@ import { noteSilence } from '../../storage/redis/silence.js';
 import { overrideKeys } from '../../storage/stores/redis/keys.js';
 import { fieldOf, VALUE_FIELDS } from './override-address.js';
 import { type Known, OverrideReplica } from './override-replica.js';
-import { MAX_CHANGES, type OverrideChange, type OverrideStore, type OverrideUpdate } from './override-store.js';
-import type { StoredChange } from './override-store.js';
+import {
+  MAX_CHANGES,
+  type OverrideChange,
+  type OverrideStore,
+  type OverrideUpdate,
+  type StoredChange,
+} from './override-store.js';
 import { OVERRIDES_SCRIPT } from './overrides-script.generated.js';
 import {
   readChange,
@@ -42,11 +48,6 @@ const MAX_LOADS = 5;
  */
 const PROBE = 'probe';
 
-export interface RedisOverrideStoreOptions {
-  readonly prefix: string;
-  readonly timeoutMs: number;
-}
-
 /**
  * Stores overrides on Redis. Each instance has a copy of all of them. It reads them once, page by page. After that, each change arrives on
  * the channel; missed changes are read from the history.
@@ -74,7 +75,7 @@ export class RedisOverrideStore implements OverrideStore {
 
   constructor(
     private readonly client: Connection,
-    { prefix, timeoutMs }: RedisOverrideStoreOptions,
+    { prefix, timeoutMs }: Pick<RateLimitSettings, 'prefix' | 'timeoutMs'>,
   ) {
     this.script = new Script(client, OVERRIDES_SCRIPT);
     this.keys = overrideKeys(prefix, client.options.keyPrefix);

@@ -14,7 +14,6 @@ import { UnitsNow } from './units-now.js';
 import { WaitingCall, type WaitOptions } from './waiting-call.js';
 import { WaitingCount } from './waiting-count.js';
 
-/** A limit that calls wait for. */
 type WaitedRule = Pick<Rule, 'limit' | 'onChange'>;
 
 /** The limits that a call waits for, and its request to them. */
@@ -29,7 +28,7 @@ export interface WaitRequest {
 /** The queues of calls that wait: one per set of counters. */
 export class CallQueues {
   /** Queues outlive changes of a rate, even those that restart counters. */
-  private readonly queues = new QueuesByCounter<TurnQueue>();
+  private readonly queues = new QueuesByCounter();
   private readonly pendingRefunds = new Set<Promise<void>>();
   /** The rules whose changes are reported to the queues. */
   private readonly subscribed = new WeakSet<WaitedRule>();
@@ -49,7 +48,6 @@ export class CallQueues {
     lists?.onChange(() => this.onListsChanged());
   }
 
-  /** Waits until units of all limits can be used. */
   wait(request: WaitRequest, options: WaitOptions): Promise<Turn> {
     const { rules, entries, mayReserve = false } = request;
     for (const rule of rules) this.subscribe(rule);
@@ -86,7 +84,6 @@ export class CallQueues {
       : answer.check(this.store, entries);
   }
 
-  /** Refunds consumed units, of any call. */
   async refund(charge: Charge): Promise<void> {
     if (charge.limit.algorithm.queue === undefined) await this.store.refund([charge]);
     else await this.refundFromQueue(charge);
@@ -116,14 +113,12 @@ export class CallQueues {
     }
   }
 
-  /** Makes calls that wait for units of a counter retry, because some may have been freed. Usually there are none. */
   wake({ limit, identity }: Counter): void {
     if (this.queues.size === 0) return;
     const counter = lineageId(limit, identity);
     for (const queue of this.queues.of(counter)) queue.wakeFor(counter);
   }
 
-  /** Reserves the units of all waiting calls again after a reset of the counter. */
   restart({ limit, identity }: Counter): void {
     const counter = lineageId(limit, identity);
     for (const queue of this.queues.of(counter)) queue.restartFor(counter);

@@ -1,6 +1,6 @@
 import { LongTimeout } from '../../engine/util/long-timeout.js';
-import { compareTimes, type TimedUnits } from './reserved-units.js';
-import { delayMsOf, type Turn } from './turn.js';
+import { compareTimes, earliestOf, type TimedUnits } from './reserved-units.js';
+import { delayingIndex, delayMsOf, type Turn } from './turn.js';
 import type { CallHolder, WaitingCall } from './waiting-call.js';
 
 /** The units of all limits of a call. `decision` is that of the limit with the longest delay. */
@@ -92,13 +92,8 @@ export class DelayedCalls implements CallHolder {
     this.timeout = new LongTimeout(Math.max(0, next - performance.now()), () => this.release());
   }
 
-  /** The group with the earliest units. */
   private earliest(): DelayedGroup | undefined {
-    let earliest: DelayedGroup | undefined;
-    for (const group of this.groups.values()) {
-      if (earliest === undefined || compareTimes(group.turns[0]!, earliest.turns[0]!) < 0) earliest = group;
-    }
-    return earliest;
+    return earliestOf(this.groups.values(), ({ turns }) => turns[0]);
   }
 
   private remove(call: WaitingCall): DelayedGroup {
@@ -113,9 +108,6 @@ export class DelayedCalls implements CallHolder {
 function timed(turn: Turn, now: number): DelayedTurn {
   const { entries, decisions } = turn;
   const delayMs = delayMsOf(turn);
-  const index = Math.max(
-    0,
-    decisions.findIndex((each, i) => each.delayMs === delayMs && !entries[i]!.limit.shadow),
-  );
+  const index = delayingIndex(turn, delayMs);
   return { turn, limit: entries[index]!.limit, decision: decisions[index]!, usableAt: now + delayMs };
 }

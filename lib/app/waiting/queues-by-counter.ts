@@ -1,43 +1,38 @@
+import type { TurnQueue } from './turn-queue.js';
+
 const NONE: readonly never[] = [];
 
-/** A queue of waiting calls. */
-interface CountersQueue {
-  readonly key: string;
-  /** The counters whose units its calls wait for. */
-  readonly counters: readonly string[];
-}
-
 /** Queues of waiting calls, by key and by the counters whose units they wait for. */
-export class QueuesByCounter<Q extends CountersQueue> {
-  private readonly byKey = new Map<string, Q>();
+export class QueuesByCounter {
+  private readonly byKey = new Map<string, TurnQueue>();
   /** Most counters have a single queue, which is stored without a set. */
-  private readonly byCounter = new Map<string, Q | Set<Q>>();
+  private readonly byCounter = new Map<string, TurnQueue | Set<TurnQueue>>();
 
   get size(): number {
     return this.byKey.size;
   }
 
-  get all(): Iterable<Q> {
+  get all(): Iterable<TurnQueue> {
     return this.byKey.values();
   }
 
-  find(key: string): Q | undefined {
+  find(key: string): TurnQueue | undefined {
     return this.byKey.get(key);
   }
 
   /** The queues that wait for units of a counter, and possibly of others. */
-  of(counter: string): Iterable<Q> {
+  of(counter: string): Iterable<TurnQueue> {
     const found = this.byCounter.get(counter);
     if (found === undefined) return NONE;
     return found instanceof Set ? found : [found];
   }
 
   /** The same for all counters whose ids have this prefix. */
-  *ofAll(beginning: string): Generator<Q> {
+  *ofAll(beginning: string): Generator<TurnQueue> {
     for (const counter of this.byCounter.keys()) if (counter.startsWith(beginning)) yield* this.of(counter);
   }
 
-  add(queue: Q): void {
+  add(queue: TurnQueue): void {
     this.byKey.set(queue.key, queue);
     for (const counter of queue.counters) {
       const found = this.byCounter.get(counter);
@@ -48,7 +43,7 @@ export class QueuesByCounter<Q extends CountersQueue> {
   }
 
   /** Removes a queue if it is still there. */
-  delete(queue: Q): void {
+  delete(queue: TurnQueue): void {
     if (this.byKey.get(queue.key) === queue) this.byKey.delete(queue.key);
     for (const counter of queue.counters) {
       const found = this.byCounter.get(counter);

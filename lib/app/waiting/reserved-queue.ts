@@ -1,5 +1,5 @@
 import { LongTimeout } from '../../engine/util/long-timeout.js';
-import { compareTimes, compareUnits, ReservedGroup, type ReservedUnits, spacingMs } from './reserved-units.js';
+import { compareUnits, earliestOf, ReservedGroup, type ReservedUnits, spacingMs } from './reserved-units.js';
 import type { Turn } from './turn.js';
 import type { CallHolder, WaitingCall } from './waiting-call.js';
 
@@ -187,14 +187,7 @@ export class ReservedQueue implements CallHolder {
     if (due.length > 0 || this.isEmpty) this.onReleased();
   }
 
-  /** The group with the earliest units. */
   private earliest(): ReservedGroup | undefined {
-    let earliest: ReservedGroup | undefined;
-    for (const group of this.groups.values()) {
-      const { first } = group;
-      if (first === undefined) continue;
-      if (earliest?.first === undefined || compareTimes(first, earliest.first) < 0) earliest = group;
-    }
-    return earliest;
+    return earliestOf(this.groups.values(), ({ first }) => first);
   }
 }

@@ -40,6 +40,22 @@ export function compareTimes(one: TimedUnits, other: TimedUnits): number {
   return haveTickets ? compareUnits(one, other) : one.usableAt - other.usableAt;
 }
 
+/** The group with the earliest first units; `undefined` if no group has any. */
+export function earliestOf<Group>(
+  groups: Iterable<Group>,
+  firstOf: (group: Group) => TimedUnits | undefined,
+): Group | undefined {
+  let earliest: Group | undefined;
+  let earliestUnits: TimedUnits | undefined;
+  for (const group of groups) {
+    const first = firstOf(group);
+    if (first === undefined || (earliestUnits !== undefined && compareTimes(first, earliestUnits) >= 0)) continue;
+    earliest = group;
+    earliestUnits = first;
+  }
+  return earliest;
+}
+
 /**
  * The time between units that leave a queue and those before them, in milliseconds; `-Infinity` without a queue, and for units that bypass
  * it.

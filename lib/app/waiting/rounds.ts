@@ -1,6 +1,7 @@
+import { chargesOf } from '../../storage/stores/store-decision.js';
 import { RefusedCall } from './refused-call.js';
 import { allDone, goesOn, type TurnAnswer } from './turn.js';
-import type { UnitSource } from './unit-source.js';
+import type { GiveBack, UnitSource } from './unit-source.js';
 import type { WaitingCall } from './waiting-call.js';
 import { MAX_BATCH, type WaitingLine } from './waiting-line.js';
 
@@ -33,6 +34,7 @@ export class Rounds {
   constructor(
     private readonly line: WaitingLine,
     private readonly source: UnitSource,
+    private readonly giveBack: GiveBack,
   ) {}
 
   /** The time for which a request would be pointless, in milliseconds: `Infinity` until something changes. */
@@ -108,7 +110,7 @@ export class Rounds {
       if (goesOn(answer)) {
         if (first?.isOvertakenBy(call) === true && !call.isSettled) {
           // The call stays in the line.
-          source.refund(answer);
+          this.giveBack(chargesOf(answer.entries, answer.decisions));
           continue;
         }
         this.line.delete(call);

@@ -50,7 +50,7 @@ export class TurnQueue implements SourceListener, CallHolder {
     private readonly context: TurnQueueContext,
   ) {
     this.source = source(this, entries);
-    this.rounds = new Rounds(this.line, this.source);
+    this.rounds = new Rounds(this.line, this.source, context.giveBack);
   }
 
   /** Adds a call that made its request before there was a queue. */
@@ -85,7 +85,6 @@ export class TurnQueue implements SourceListener, CallHolder {
     if (this.rounds.refused?.call === call || call.notBefore > 0) this.wake();
   }
 
-  /** The number of its waiting calls. */
   private get size(): number {
     return this.line.size + this.source.size;
   }

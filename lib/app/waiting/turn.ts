@@ -113,6 +113,12 @@ export function delayMsOf({ entries, decisions }: Turn): number {
   return delayMs;
 }
 
+/** The index of the limit that causes a delay; 0 if there is none. */
+export function delayingIndex({ entries, decisions }: Turn, delayMs: number): number {
+  const index = decisions.findIndex((each, i) => each.delayMs === delayMs && !entries[i]!.limit.shadow);
+  return Math.max(0, index);
+}
+
 /** Waits until limits have decided on several calls; `undefined` if they already have. */
 export function allDone(answers: readonly TurnAnswer[]): Promise<void> | undefined {
   let pending = 0;

@@ -27,8 +27,6 @@ export interface UnitSource {
   take(call: WaitingCall, turn: Turn): readonly number[];
   /** Records a rejection. */
   refused(turn: Turn): void;
-  /** Refunds units that were granted to a call that no longer needs them. */
-  refund(turn: Turn): void;
   /** Takes back all units that can't be used yet. Returns their calls and the refunds. */
   takeBack(): { readonly calls: readonly WaitingCall[]; readonly refunds: readonly Refund[] };
   /** Converts units to the current limits. */

@@ -1,6 +1,6 @@
 import { MAX_INTERVAL_MS } from '../../engine/options/values.js';
 import type { CheckEntry } from '../../engine/limits/counter.js';
-import { chargeOf, chargesOf } from '../../storage/stores/store-decision.js';
+import { chargeOf } from '../../storage/stores/store-decision.js';
 import type { Layer } from '../../storage/stores/layers/store-layer.js';
 import type { Refund, StoreDecision } from '../../storage/stores/store.js';
 import { type Conversion, type GiveBack, type SourceListener, unitsAhead, type UnitSource } from './unit-source.js';
@@ -110,10 +110,6 @@ export class UnitsAhead implements UnitSource {
 
   refused({ decisions }: Turn): void {
     this.places.note(decisions[0]!);
-  }
-
-  refund({ entries, decisions }: Turn): void {
-    this.giveBack(chargesOf(entries, decisions));
   }
 
   takeBack(): { calls: WaitingCall[]; refunds: Refund[] } {

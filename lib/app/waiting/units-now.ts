@@ -2,7 +2,7 @@ import type { CheckEntry } from '../../engine/limits/counter.js';
 import { chargesOf } from '../../storage/stores/store-decision.js';
 import type { Layer } from '../../storage/stores/layers/store-layer.js';
 import { DelayedCalls } from './delayed-calls.js';
-import { allDone, delayMsOf, type Turn, TurnAnswer } from './turn.js';
+import { allDone, delayingIndex, delayMsOf, type Turn, TurnAnswer } from './turn.js';
 import type { Conversion, GiveBack, SourceListener, UnitSource } from './unit-source.js';
 import type { AskWatcher, WaitingCall } from './waiting-call.js';
 
@@ -65,7 +65,7 @@ export class UnitsNow implements UnitSource {
     const { entries, decisions } = turn;
     const delayMs = delayMsOf(turn);
     if (delayMs > 0) {
-      const index = decisions.findIndex((each, i) => each.delayMs === delayMs && !entries[i]!.limit.shadow);
+      const index = delayingIndex(turn, delayMs);
       call.postpone({ ...entries[index]!, index, decision: decisions[index]! }, delayMs);
     }
     if (call.isSettled) this.refund(turn);
@@ -91,7 +91,7 @@ export class UnitsNow implements UnitSource {
     this.delayed.close(reason);
   }
 
-  refund({ entries, decisions }: Turn): void {
+  private refund({ entries, decisions }: Turn): void {
     this.giveBack(chargesOf(entries, decisions));
   }
 }

@@ -1,6 +1,7 @@
 import { Inject, Injectable, type OnApplicationShutdown, type OnModuleDestroy, Optional } from '@nestjs/common';
 import type { RateLimitSettings } from '../config/settings.js';
 import { RATE_LIMIT_LISTS, RATE_LIMIT_SETTINGS, RATE_LIMIT_STORE } from '../config/tokens.js';
+import type { LeaseEnd } from '../../engine/algorithms/algorithm.js';
 import { RateLimitStoreError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import type { Counter } from '../../engine/limits/counter.js';
@@ -8,7 +9,6 @@ import type { Lists } from '../overrides/lists/lists.js';
 import type { Layer } from '../../storage/stores/layers/store-layer.js';
 import type { Charge } from '../../storage/stores/store.js';
 import type { CallQueues, WaitRequest } from './call-queues.js';
-import { KeptLeases } from './kept-leases.js';
 import type { Turn } from './turn.js';
 import type { WaitOptions } from './waiting-call.js';
 import { RateLimitTimeoutError } from './waiting-errors.js';
@@ -18,11 +18,45 @@ let loading: Promise<void> | undefined;
 
 /** Loads the queues, as the first call that may have to wait does. */
 export function loadQueues(): Promise<void> {
-  return (loading ??= load());
+  return (loading ??= import('./call-queues.js').then((loaded) => void (Queues = loaded.CallQueues)));
 }
 
-async function load(): Promise<void> {
-  ({ CallQueues: Queues } = await import('./call-queues.js'));
+interface KeptLease {
+  release(end?: LeaseEnd): Promise<void>;
+}
+
+/** The leases that are renewed while the work of their holders continues. */
+export class KeptLeases {
+  private readonly leases = new Set<KeptLease>();
+  private readonly whenNone: (() => void)[] = [];
+
+  add(lease: KeptLease): void {
+    this.leases.add(lease);
+  }
+
+  /** Removes a lease whose units have been released, or whose store failed. */
+  delete(lease: KeptLease): void {
+    if (!this.leases.delete(lease) || this.leases.size > 0) return;
+    for (const resolve of this.whenNone.splice(0)) resolve();
+  }
+
+  /** Waits until all work has ended, but at most `waitMs` milliseconds, and then releases the remaining leases. Never rejects. */
+  async end(waitMs: number): Promise<void> {
+    await this.none(waitMs);
+    const left = [...this.leases].map((lease) => lease.release('ignored').catch(() => undefined));
+    await Promise.all(left);
+  }
+
+  private none(waitMs: number): Promise<void> {
+    if (this.leases.size === 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, waitMs);
+      this.whenNone.push(() => {
+        clearTimeout(timer);
+        resolve();
+      });
+    });
+  }
 }
 
 /** The waiting calls of this process. Their queues are only loaded when the first call may have to wait. */

@@ -6,7 +6,7 @@ import type { WaitingCall } from './waiting-call.js';
 export const MAX_BATCH = 500;
 
 /** A call that times out before it can get its units. */
-export interface LateCall {
+interface LateCall {
   readonly call: WaitingCall;
   /** Its number, in the order in which calls arrive. */
   readonly number: number;
@@ -19,7 +19,6 @@ export class WaitingLine implements Iterable<WaitingCall> {
   /** The calls with their numbers, in the order in which they arrive. */
   private numbers = new Map<WaitingCall, number>();
   private count = 0;
-  /** The call that arrived last. */
   private last: WaitingCall | undefined;
   private isSorted = true;
   /** The sum of the units that they request from the first limit. */

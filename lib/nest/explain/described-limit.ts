@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { AlgorithmOptions } from '../../engine/algorithms/index.js';
 import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
-import type { CurrentMode, CurrentRate, Override } from '../../app/overrides/override.js';
+import type { CurrentMode, CurrentRate } from '../../app/overrides/override.js';
 import { nameOfKey } from '../../app/key-resolvers/index.js';
 import type { Overrides } from '../../app/overrides/overrides.js';
 import { ownIdentity, shownIdentity } from '../../engine/limits/hierarchy.js';
@@ -17,22 +16,16 @@ import type {
   ExplainedRate,
   ExplainedShare,
 } from './explanation.js';
-import { plainEntry } from './list-decisions.js';
+import { plain } from './list-decisions.js';
 import type { TracedRule } from './trace.js';
 
-/** The context for descriptions of limits. */
-export interface Describing {
-  readonly overrides: Overrides;
-  /** The prefix of every counter's key on Redis. */
-  readonly prefix: string;
-}
-
-/** The full description of a limit. */
+/** The full description of a limit. `prefix`: that of every counter's key on Redis. */
 export function describe(
   { rule, origin, replaces }: TracedRule,
   asked: AskedLimit,
   { state, decision, unread, ofCandidate }: CounterReading & { ofCandidate: CounterReading },
-  { overrides, prefix }: Describing,
+  overrides: Overrides,
+  prefix: string,
 ): ExplainedLimit {
   const { limit, identity, status, reason = unread, cost, list } = asked;
   const known = overrides.known(rule, identity === undefined ? undefined : ownIdentity({ limit, identity }));
@@ -50,7 +43,7 @@ export function describe(
     key: keyOfLimit(rule, asked, prefix),
     ...given('share', shareOf(rule, asked)),
     ...given('cost', cost),
-    ...given('list', list && plainEntry(list)),
+    ...given('list', list && plain(list)),
     ...given('blockForMs', blocksOf(limit)),
     ...(limit.strikes ? { strike: true } : {}),
     ...(unread === undefined ? {} : { onStoreError: typeof onStoreError === 'function' ? 'a function' : onStoreError }),
@@ -97,11 +90,6 @@ function shareOf({ settings: { trait } }: Rule, { limit }: AskedLimit): Explaine
   if (trait?.option !== 'share') return undefined;
   const { by } = trait;
   return { by: nameOfKey(typeof by === 'function' ? by : by.given), ...trait.shown?.(limit.metBy) };
-}
-
-/** A copy without the members that JSON omits. */
-function plain<T extends AlgorithmOptions | Override>(value: T): T {
-  return JSON.parse(JSON.stringify(value)) as T;
 }
 
 function given<Name extends string, T>(name: Name, value: T | undefined): { [name in Name]?: T } {

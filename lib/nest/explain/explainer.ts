@@ -3,13 +3,11 @@ import type { RateLimitSettings } from '../../app/config/settings.js';
 import { RATE_LIMIT_LISTS, RATE_LIMIT_SETTINGS, RATE_LIMIT_STORE } from '../../app/config/tokens.js';
 import { Lists } from '../../app/overrides/lists/lists.js';
 import { Overrides } from '../../app/overrides/overrides.js';
-import { withDeadline } from '../../storage/redis/deadline.js';
 import { HandlerClasses } from '../../app/rules/handler-classes.js';
 import { LimitRegistry } from '../../app/rules/limit-registry.js';
 import { RouteRulesRegistry } from '../../app/rules/route-rules-registry.js';
 import type { Rule } from '../../app/rules/rule.js';
 import { Transports } from '../request/transports.js';
-import { RateLimitStoreError } from '../../engine/errors/errors.js';
 import type { Layer } from '../../storage/stores/layers/store-layer.js';
 import { CounterReader } from './counter-reader.js';
 import { describe } from './described-limit.js';
@@ -18,6 +16,7 @@ import { type Findings, LimitsInQuestion } from './limits-in-question.js';
 import { deniedAddress, withList } from './list-decisions.js';
 import { readQuestion } from './question.js';
 import { reasons } from './reasons.js';
+import type { Group } from './trace.js';
 
 /** Explains the effect of limits on a request. Charges and writes nothing, and reports nothing to telemetry. */
 @Injectable()
@@ -37,35 +36,32 @@ export class Explainer {
     this.limits = new LimitsInQuestion(registry, routes, classes, transports, settings);
   }
 
-  /** Explains a limit, a route or a request. Rejects with `RateLimitConfigError` if it is unknown. */
   async explain(asked: unknown): Promise<Explanation> {
     const question = readQuestion(asked);
     // Errors in the question are reported even without Redis.
     return this.explained(await this.limits.of(question), question.kind !== 'limit');
   }
 
-  /** Explains a limit for code that has its rule, which may be declared anywhere. */
   explainRule(rule: Rule, key: string, ip: string | undefined): Promise<Explanation> {
     return this.explained(this.limits.ofRule(rule, key, ip), false);
   }
 
-  /** Reads the counters of the findings. */
   private async explained(findings: Findings, ofRequest: boolean): Promise<Explanation> {
     const { subject, groups, leftOut, functions, client, ask } = findings;
     const { overrides, lists, settings, store } = this;
     const reader = new CounterReader(store.unobserved, settings.timeoutMs, ofRequest);
     const began = performance.now();
-    const failure = await this.readOverrides();
+    // If a read is already in progress, this could take as long as two reads.
+    const failure = await overrides.readIfPossible(settings.timeoutMs);
     reader.spentMs = performance.now() - began;
     reader.failure = failure?.message;
-    const describing = { overrides, prefix: settings.prefix };
     const weighed = await Promise.all(
       groups.map(async ({ rules, failure: failed }) => {
         const all = await Promise.all(rules.map(async ({ rule }) => withList(await ask(rule), lists, client)));
         const limits = rules.map(async (traced, index) => {
           const asked = all[index]!;
           const [reading, ofCandidate] = await Promise.all([reader.read(asked, all), reader.readCandidate(asked)]);
-          const limit = describe(traced, asked, { ...reading, ofCandidate }, describing);
+          const limit = describe(traced, asked, { ...reading, ofCandidate }, overrides, settings.prefix);
           return { limit, refuses: asked.refuses === true, unread: reading.unread };
         });
         return { limits: await Promise.all(limits), failure: failed };
@@ -85,24 +81,9 @@ export class Explainer {
       ...(unread === undefined ? {} : { unread }),
     };
   }
-
-  /** If a read is already in progress, this may take as long as two reads. */
-  private async readOverrides(): Promise<RateLimitStoreError | undefined> {
-    try {
-      return await withDeadline(this.overrides.readIfPossible(), this.settings.timeoutMs);
-    } catch (error) {
-      if (error instanceof RateLimitStoreError) return error;
-      throw error;
-    }
-  }
 }
 
-/** Limits that are checked together. */
-interface WeighedGroup {
-  readonly limits: readonly Weighed[];
-  /** The reason why the request fails before they are checked. */
-  readonly failure: string | undefined;
-}
+type WeighedGroup = Pick<Group, 'failure'> & { readonly limits: readonly Weighed[] };
 
 /** A limit, with a flag that is true if it rejects a request because something is missing, before the limit is checked. */
 interface Weighed {

@@ -77,7 +77,6 @@ function decisionText({ allowed, delayMs, retryAfterMs, blocks }: ExplainedDecis
   return `${wouldRefuse ?? 'refuses'}${blocks === true ? ' and blocks' : ''}, ${waitText(retryAfterMs)}`;
 }
 
-/** Notes on anything unusual. */
 function notes(limit: ExplainedLimit, unread: string | undefined): string[] {
   const { rate, mode, reason, key, phase, onStoreError, list, candidate, share } = limit;
   const lines: string[] = [];
@@ -105,7 +104,6 @@ function shareText({ by, tenant, weight }: ExplainedShare): string {
   return `shared among tenants by ${by}; what is left is that of ${whose}`;
 }
 
-/** The states of a counter's features. */
 function stateTexts({ regions, leases, holds, usage }: Partial<CounterState> = {}): string[] {
   return [
     ...(regions === undefined ? [] : [regionsText(regions)]),

@@ -1,5 +1,4 @@
 import type { ExecutionContext } from '@nestjs/common';
-import type { LimitDefinition } from '../../app/config/limit-definition.js';
 import type { RateLimitSettings } from '../../app/config/settings.js';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
@@ -63,11 +62,12 @@ export class LimitsInQuestion {
   ofRule(rule: Rule, key: string, ip: string | undefined): Findings {
     const identity = rule.isNested ? identityOfShown(key, rule.ancestors.length) : key;
     const costs = new Map([[rule, rule.fixedCost]]);
-    return this.ofRules([rule], () => identity, { costs, ip });
+    return this.ofRules([rule], () => identity, costs, { ip });
   }
 
   private ofLimit({ limit, key, within, cost, share, ip }: LimitQuery): Findings {
-    const rules = typeof limit === 'string' ? this.named(limit) : [this.defined(limit)];
+    const declaration = { location: LOCATION, namespace: '', inCall: true };
+    const rules = typeof limit === 'string' ? this.named(limit) : [this.registry.rule(limit, declaration)];
     if (share !== undefined && !rules.some((rule) => rule.settings.trait?.option === 'share')) {
       throw new RateLimitConfigError(messages.noShare(rules[0]!.name), { code: 'SLUICE_UNSUPPORTED_CALL' });
     }
@@ -82,19 +82,14 @@ export class LimitsInQuestion {
         costs.set(rule, units);
       }
     }
-    return this.ofRules([...identities.keys()], (rule) => identities.get(rule), { costs, share, ip });
+    return this.ofRules([...identities.keys()], (rule) => identities.get(rule), costs, { share, ip });
   }
 
   private ofRules(
     rules: readonly Rule[],
     identityOf: (rule: Rule) => string | undefined,
-    {
-      costs,
-      share,
-      ip,
-    }: Partial<Record<'share' | 'ip', string | undefined>> & {
-      readonly costs: ReadonlyMap<Rule, number>;
-    },
+    costs: ReadonlyMap<Rule, number>,
+    { share, ip }: Partial<Record<'share' | 'ip', string | undefined>>,
   ): Findings {
     const group = rules.map((rule) => ({ rule, origin: this.origins.ofNamed(rule, LOCATION), replaces: [] }));
     return {
@@ -174,10 +169,6 @@ export class LimitsInQuestion {
       code: 'SLUICE_UNKNOWN_LIMIT',
     });
   }
-
-  private defined(limit: LimitDefinition): Rule {
-    return this.registry.rule(limit, { location: LOCATION, namespace: '', inCall: true });
-  }
 }
 
 /** Returns true if the guard checks denied addresses, which a route can avoid with `@SkipRateLimit()`. */
@@ -185,7 +176,6 @@ function looksAtAddresses({ isEmpty, skipsAll }: RouteRules): boolean {
   return !isEmpty || !skipsAll;
 }
 
-/** The rules that are checked together with a rule. */
 function rulesBeside(groups: readonly Group[]): (rule: Rule) => readonly Rule[] {
   const groupOf = new Map<Rule, readonly Rule[]>();
   for (const group of groups) {
@@ -195,36 +185,29 @@ function rulesBeside(groups: readonly Group[]): (rule: Rule) => readonly Rule[] 
   return (rule) => groupOf.get(rule)!;
 }
 
-/** A method that requests can call, and its class. */
-interface FoundRoute {
-  readonly type: HandlerClass;
-  readonly handler: Handler;
-}
-
 /** Finds the route of a question. Throws `RateLimitConfigError` with a list of the existing ones. */
-function findRoute({ controller, handler }: RouteQuery, classes: HandlerClasses): FoundRoute {
+function findRoute(
+  { controller, handler }: RouteQuery,
+  classes: HandlerClasses,
+): { type: HandlerClass; handler: Handler } {
   const known = [...new Set(classes.known())].filter((type) => handlersOf(type, classes).size > 0);
   const found = known.filter((type) => type === controller || classNameOf(type) === controller);
   const [type, ...others] = found;
-  if (others.length > 0)
-    throw new RateLimitConfigError(messages.sameController(LOCATION, classNameOf(type!)), {
-      code: 'SLUICE_UNKNOWN_ROUTE',
-    });
+  if (others.length > 0) throw unknownRoute(messages.sameController(LOCATION, classNameOf(type!)));
   if (type === undefined) {
     const got = typeof controller === 'string' ? controller : classNameOf(controller);
-    throw new RateLimitConfigError(messages.unknownController(LOCATION, got, known.map(classNameOf).toSorted()), {
-      code: 'SLUICE_UNKNOWN_ROUTE',
-    });
+    throw unknownRoute(messages.unknownController(LOCATION, got, known.map(classNameOf).toSorted()));
   }
   const handlers = handlersOf(type, classes);
   const method = handlers.get(handler);
   if (method === undefined) {
-    throw new RateLimitConfigError(
-      messages.unknownHandler(LOCATION, classNameOf(type), handler, [...handlers.keys()]),
-      { code: 'SLUICE_UNKNOWN_ROUTE' },
-    );
+    throw unknownRoute(messages.unknownHandler(LOCATION, classNameOf(type), handler, [...handlers.keys()]));
   }
   return { type, handler: method };
+}
+
+function unknownRoute(message: string): RateLimitConfigError {
+  return new RateLimitConfigError(message, { code: 'SLUICE_UNKNOWN_ROUTE' });
 }
 
 function handlersOf(type: HandlerClass, classes: HandlerClasses): Map<string, Handler> {

@@ -1,3 +1,5 @@
+import type { AlgorithmOptions } from '../../engine/algorithms/index.js';
+import type { Override } from '../../app/overrides/override.js';
 import type { Lists } from '../../app/overrides/lists/lists.js';
 import type { ListedEntry } from '../../app/overrides/lists/list.js';
 import type { AskedLimit } from './asked-limit.js';
@@ -32,10 +34,10 @@ export function listDecision({ list }: ListedEntry): ExplainedDecision {
 /** The outcome of a request whose address is denied at all limits. */
 export function deniedAddress(lists: Lists, { address, isChecked }: AskingClient): ExplainedOutcome | undefined {
   const list = address === undefined || !isChecked ? undefined : lists.refusing(address);
-  return list && { verdict: 'denied', refusedBy: [], retryAfterMs: null, delayMs: 0, list: plainEntry(list) };
+  return list && { verdict: 'denied', refusedBy: [], retryAfterMs: null, delayMs: 0, list: plain(list) };
 }
 
-/** A copy of an entry without the members that JSON omits. */
-export function plainEntry(entry: ListedEntry): ListedEntry {
-  return JSON.parse(JSON.stringify(entry)) as ListedEntry;
+/** A copy without the members that JSON omits. */
+export function plain<T extends AlgorithmOptions | ListedEntry | Override>(value: T): T {
+  return JSON.parse(JSON.stringify(value)) as T;
 }

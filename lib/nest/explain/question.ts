@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import type { ExecutionContext, Type } from '@nestjs/common';
 import type { LimitDefinition } from '../../app/config/limit-definition.js';
+import { isLimit } from '../../app/limiter/limit-checks.js';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { refuseUnknown, wholeNumber } from '../../engine/options/check-options.js';
@@ -78,8 +79,7 @@ export function readQuestion(asked: unknown): Question {
 function readLimitQuery(query: object): LimitQuery {
   const { limit, key, cost, share, ip } = query as { [option in keyof LimitQuery]: unknown };
   refuseUnknown(LOCATION, query, LIMIT_OPTIONS);
-  const isLimit = (typeof limit === 'string' && limit !== '') || (typeof limit === 'object' && limit !== null);
-  if (!isLimit) throw wrongOption('limit', limit, 'the name of a limit, or its definition');
+  if (!isLimit(limit)) throw wrongOption('limit', limit, 'the name of a limit, or its definition');
   if (!isIdentity(key)) throw wrongOption('key', key, 'a string that is not empty');
   if (cost !== undefined) wholeNumber(LOCATION, 'cost', cost, { min: 0 });
   if (share !== undefined && !isIdentity(share)) throw wrongOption('share', share, 'a string that is not empty');

@@ -50,7 +50,6 @@ export interface TracedRule {
   readonly replaces: LimitOrigin[];
 }
 
-/** A limit that does not apply. */
 interface LeftOutRule extends LeftOutLimit {
   readonly rule: Rule;
 }
@@ -97,7 +96,6 @@ export function skipOf({ location, skips }: DeclarationSite): string {
   return location.replace('@RateLimit', `@SkipRateLimit(${names})`);
 }
 
-/** The way in which a request is checked. */
 interface Checking {
   /** True if functions are only called after the guards, because no user is known before. */
   readonly asksLater?: boolean;

@@ -3,16 +3,14 @@ import { ModuleRef, ModulesContainer } from '@nestjs/core';
 import type { LimitDefinition } from '../../app/config/limit-definition.js';
 import { RateLimitExceededException } from '../../app/http/rate-limit.exceptions.js';
 import type { LeasedDecision } from '../../app/limiter/lease.js';
-import { refuseWrongList } from '../../app/limiter/limit-checks.js';
+import { foundCost, foundKey, refuseWrongList } from '../../app/limiter/limit-checks.js';
 import type { Limiter } from '../../app/limiter/limiter.js';
 import type { Declaration } from '../../app/rules/declaration.js';
 import { lineageOf } from '../../app/rules/declared-metadata.js';
 import { LimitRegistry } from '../../app/rules/limit-registry.js';
 import { writtenName } from '../../app/rules/namespaces.js';
-import { RateLimitArgumentError, RateLimitConfigError } from '../../engine/errors/errors.js';
+import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { methodMessages } from '../../engine/errors/messages/app-code.js';
-import { askMessages } from '../../engine/errors/messages/calls.js';
-import { isCost } from '../../engine/limits/arguments.js';
 import { LongTimeout } from '../../engine/util/long-timeout.js';
 import { LimiterService } from '../limiter.service.js';
 import type { LimitedSettings } from './limited-options.js';
@@ -54,7 +52,6 @@ export class LimitedCalls implements OnModuleInit, OnModuleDestroy {
     }
   }
 
-  /** Called by Nest. */
   onModuleDestroy(): void {
     running.delete(this);
   }
@@ -74,8 +71,7 @@ export class LimitedCalls implements OnModuleInit, OnModuleDestroy {
   private makeLimiter({ limit, location, className, settings, isNamed, declaration }: LimitedMethodSite): Limiter {
     const service = this.module.get(LimiterService, { strict: false });
     // Until its turn comes, Nest has an object of the class that no constructor has set up.
-    if (!Object.hasOwn(service, 'decisions$'))
-      throw new RateLimitConfigError(methodMessages.tooEarly(location), { code: 'SLUICE_NOT_INJECTED' });
+    if (!Object.hasOwn(service, 'decisions$')) throw notInjected(methodMessages.tooEarly(location));
     if (!isNamed && writtenName({ name: className }) === undefined)
       throw new RateLimitConfigError(methodMessages.needsName(location), { code: 'SLUICE_INVALID_NAMESPACE' });
     const rule = this.module.get(LimitRegistry, { strict: false }).rule(limit, declaration);
@@ -116,11 +112,13 @@ export function callsOf(instance: unknown, site: LimitedMethodSite): LimitedCall
   // Made by a function, perhaps for one request: only a second app that lists the class makes it unclear.
   const listing = [...running].filter((calls) => calls.lists(site));
   const [first, ...others] = listing.length > 0 ? listing : running;
-  if (first === undefined)
-    throw new RateLimitConfigError(methodMessages.noApp(location), { code: 'SLUICE_NOT_INJECTED' });
-  if (others.length > 0)
-    throw new RateLimitConfigError(methodMessages.severalApps(location), { code: 'SLUICE_NOT_INJECTED' });
+  if (first === undefined) throw notInjected(methodMessages.noApp(location));
+  if (others.length > 0) throw notInjected(methodMessages.severalApps(location));
   return first;
+}
+
+function notInjected(message: string): RateLimitConfigError {
+  return new RateLimitConfigError(message, { code: 'SLUICE_NOT_INJECTED' });
 }
 
 function belongTo(instance: unknown, calls: unknown): void {
@@ -185,30 +183,12 @@ export class LimitedMethodSite {
   }
 
   private take(limiter: Limiter, args: unknown[]): Promise<LeasedDecision> {
-    const { onLimit, timeout, signal } = this.settings;
-    const key = this.keyOf(limiter, args);
-    const cost = this.costOf(limiter, args);
+    const { key: keyOf, cost: costOf, onLimit, timeout, signal } = this.settings;
+    const { location } = this;
+    const { name } = limiter;
+    const key = keyOf === undefined ? ALL_CALLS : foundKey(keyOf(...args), location, name);
+    const cost = typeof costOf === 'function' ? foundCost(costOf(...args), location, name) : costOf;
     if (onLimit !== 'wait') return limiter.consume(key, cost);
     return limiter.acquire(key, { cost, timeout, signal: signal?.(...args) });
-  }
-
-  private keyOf({ name }: Limiter, args: unknown[]): string {
-    const { key } = this.settings;
-    if (key === undefined) return ALL_CALLS;
-    const found: unknown = key(...args);
-    if (typeof found === 'string' && found !== '') return found;
-    throw new RateLimitArgumentError(askMessages.wrongKeyOf(this.location, name, found), {
-      code: 'SLUICE_INVALID_RESULT',
-    });
-  }
-
-  private costOf({ name }: Limiter, args: unknown[]): number | undefined {
-    const { cost } = this.settings;
-    if (typeof cost !== 'function') return cost;
-    const found: unknown = cost(...args);
-    if (isCost(found)) return found;
-    throw new RateLimitArgumentError(askMessages.wrongCostOf(this.location, name, found), {
-      code: 'SLUICE_INVALID_RESULT',
-    });
   }
 }

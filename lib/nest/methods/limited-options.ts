@@ -1,10 +1,9 @@
-import { isRecord } from '../../app/config/module-option-checks.js';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { methodMessages } from '../../engine/errors/messages/app-code.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { isCost } from '../../engine/limits/arguments.js';
 import { duration, refuseUnknown } from '../../engine/options/check-options.js';
-import { type Duration, givenOptions } from '../../engine/options/values.js';
+import { type Duration, givenOptions, isObject } from '../../engine/options/values.js';
 
 /** The outcome of a call that exceeds the limit. */
 export type OnLimit = 'throw' | 'wait' | 'skip';
@@ -73,7 +72,7 @@ export type LimitedSettings = Omit<LimitedOptions, 'onLimit'> & { readonly onLim
 
 /** Reads the options of `@Limited`. Throws `RateLimitConfigError`. */
 export function readLimitedOptions(given: unknown, location: string): LimitedSettings {
-  if (!isRecord(given) || Array.isArray(given)) throw new RateLimitConfigError(messages.notOptions(location, given));
+  if (!isObject(given)) throw new RateLimitConfigError(messages.notOptions(location, given));
   refuseUnknown(location, given, KNOWN);
   const options = givenOptions<LimitedOptions>(given, KNOWN);
   const { key, cost, onLimit = 'throw', timeout, signal } = options;

@@ -5,6 +5,7 @@ import type { RateLimitSettings } from '../../app/config/settings.js';
 import { RATE_LIMIT_SETTINGS } from '../../app/config/tokens.js';
 import { PROBLEM_TYPE } from '../../app/http/refusal-answer.js';
 import { HandlerClasses } from '../../app/rules/handler-classes.js';
+import { METHOD } from '../../app/rules/route-names.js';
 import { RouteRulesRegistry } from '../../app/rules/route-rules-registry.js';
 import { documentResponses, LateResponses, type Responses, responsesOf } from './late-responses.js';
 
@@ -16,8 +17,7 @@ interface Documented {
   readonly [FOUND]?: () => Record<string, Record<string, unknown>>;
 }
 
-/** Nest's metadata keys of the method and the status of a route. */
-const METHOD = 'method';
+/** Nest's metadata key of the status of a route. */
 const STATUS = '__httpCode__';
 
 /** Adds the rejections of every route that has limits, mostly 429, to the documentation of `@nestjs/swagger`. */
@@ -104,13 +104,6 @@ function foundResponse(type: Documented, name: string): object {
   return { description: '', ...response, ...body };
 }
 
-/** A response in the form of OpenAPI. */
-interface DescribedResponse {
-  readonly description: string;
-  readonly headers?: Readonly<Record<string, object>>;
-  readonly content?: Readonly<Record<string, object>>;
-}
-
 type Headers = Readonly<Record<string, object>>;
 
 const text = (description: string) => ({ description, schema: { type: 'string' } });
@@ -166,8 +159,8 @@ const problemBody = (status: number) => ({
   },
 });
 
-/** Describes the response to a request that limits reject with this status. */
-function refusalResponse({ options, problem, body, retryAfter }: RateLimitSettings, status: number): DescribedResponse {
+/** Describes the response to a request that limits reject with this status, in the form of OpenAPI. */
+function refusalResponse({ options, problem, body, retryAfter }: RateLimitSettings, status: number): object {
   const formats = [options.headers ?? 'draft-8'].flat();
   // Nor is the body known if a function creates it.
   const isKnown = body === undefined && options.answer === undefined;
@@ -177,7 +170,7 @@ function refusalResponse({ options, problem, body, retryAfter }: RateLimitSettin
     headers: Object.assign(
       retryAfter ? { 'Retry-After': whole('Seconds after which the request fits') } : {},
       ...formats.map((format) => HEADERS.get(format)),
-    ) as Record<string, object>,
+    ) as Headers,
     content: { [problem ? PROBLEM_TYPE : 'application/json']: { schema } },
   };
 }

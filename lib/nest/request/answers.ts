@@ -13,7 +13,6 @@ import { type CheckResult, isRefusal } from '../../engine/limits/decision.js';
 import { isPromise } from '../../engine/util/awaitable.js';
 import { RATE_LIMIT_SETTINGS } from '../../app/config/tokens.js';
 import { type RateLimitSettings } from '../../app/config/settings.js';
-import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
 import {
   overloadStatus,
   PROBLEM_TYPE,
@@ -35,7 +34,6 @@ import type { LimitedRequest } from './limited-request.js';
 import type { PendingCheck } from './request-check.js';
 import { ResponseHeaders } from './response-headers.js';
 
-/** The call to respond to. */
 type AnsweredCall = Pick<LimitedRequest, 'context' | 'parts'>;
 
 /** Creates the responses to requests: reports limits in headers, and throws the exceptions of rejections. */
@@ -58,12 +56,13 @@ export class Answers {
     try {
       check.conclude();
     } catch (error) {
-      throw error instanceof RateLimitStoreError ? this.unavailable(request, error) : error;
+      // The store fails, and a limit's policy is 'deny'.
+      throw error instanceof RateLimitStoreError ? this.notNow(request, messages.unavailable(), error) : error;
     }
     const result = request.record(check);
     if (!result.allowed && result.tightest.source === 'list') throw this.denied(request);
     this.headers.describe(request.parts, result, request.entries, request.context);
-    if (!result.allowed) throw this.exceeded(request, result, request.limits);
+    if (!result.allowed) throw this.exceeded(request, result);
   }
 
   /** The exception for a request that a list denies. It reveals nothing else to the client. */
@@ -72,18 +71,10 @@ export class Answers {
     return new RateLimitDeniedException(status, this.setsProblemType(request) ? deniedProblem(status) : undefined);
   }
 
-  /** The exception for a request while the store fails and a limit's policy is `'deny'`. */
-  private unavailable(request: LimitedRequest, cause: unknown): HttpException {
-    return this.notNow(request, messages.unavailable(), cause);
-  }
-
   /** The exception for a request that should be held while the app shuts down. */
   shuttingDown(request: LimitedRequest): HttpException {
-    return this.notNow(
-      request,
-      messages.shuttingDown(),
-      new RateLimitStoreError(messages.closed(), { code: 'SLUICE_SHUTTING_DOWN' }),
-    );
+    const cause = new RateLimitStoreError(messages.closed(), { code: 'SLUICE_SHUTTING_DOWN' });
+    return this.notNow(request, messages.shuttingDown(), cause);
   }
 
   /** The error that the request's transport uses for a rejection; or the error of its reader, if that throws. */
@@ -101,23 +92,15 @@ export class Answers {
   }
 
   /** The exception contains the names of all limits that rejected. The limit with the longest wait determines everything else. */
-  private exceeded(
-    request: LimitedRequest,
-    result: CheckResult,
-    limits: readonly CompiledLimit[],
-  ): RateLimitExceededException {
-    const { context } = request;
-    const { limit, rule } = request.entries[result.decisions.indexOf(result.tightest)]!;
+  private exceeded(request: LimitedRequest, result: CheckResult): RateLimitExceededException {
+    const { context, entries } = request;
+    const { limit, rule } = entries[result.decisions.indexOf(result.tightest)]!;
     const { answer } = rule.settings;
     const overload = overloadStatus(limit);
-    const refused = limits.filter((each, index) => isRefusal(each, result.decisions[index]!) && !each.hidden);
+    const refused = request.limits.filter((each, index) => isRefusal(each, result.decisions[index]!) && !each.hidden);
     const names = refused.map(({ name }) => name);
-    const message = this.message(
-      answer,
-      context,
-      result,
-      overload === undefined ? messages.exceeded : messages.overloaded,
-    );
+    const usualMessage = overload === undefined ? messages.exceeded : messages.overloaded;
+    const message = this.message(answer, context, result, usualMessage);
     const status = overload ?? answer.status ?? HttpStatus.TOO_MANY_REQUESTS;
     const usual = this.usualBody(request, message, names, status, overload !== undefined);
     const body = this.body(answer, request, result, usual);

@@ -52,14 +52,19 @@ export async function giveBack(charges: readonly RequestCharge[]): Promise<void>
   }
 }
 
-/** Adjusts a charge to the units that the request counts in the end: surplus units are refunded, missing ones are charged. */
-export async function weigh(charge: RequestCharge, units: number): Promise<void> {
-  const { rule, store, ...charged } = charge;
+/** Settles a charge once the actual units are known: surplus units are refunded, missing ones are charged. */
+export function settleCharge(charge: RequestCharge, units: number, limit = charge.limit): Promise<void> {
+  const { rule: _rule, store, ...charged } = charge;
   charge.settled = true;
   // At most this number of units is refunded if the request does not count in the end.
   charge.units = Math.min(units, 2 * charge.limit.whole.quota);
+  return settle(store, { ...charged, limit }, units);
+}
+
+/** Adjusts a charge to the units that the request counts in the end. */
+export async function weigh(charge: RequestCharge, units: number): Promise<void> {
   try {
-    await settle(store, { ...charged, limit: rule.limitFor(charge.identity) }, units);
+    await settleCharge(charge, units, charge.rule.limitFor(charge.identity));
   } catch (error) {
     // The request is over, and its first charge stays unchanged.
     if (!(error instanceof RateLimitStoreError)) throw error;

@@ -24,7 +24,6 @@ import type { LimitedRequest } from './limited-request.js';
 import { RequestCompletion } from './request-completion.js';
 import { type AnsweredRequest, SlowReaders } from './slow-readers.js';
 
-/** A lease, and its limit. */
 interface Held {
   readonly lease: Lease;
   readonly limit: CompiledLimit;
@@ -107,16 +106,15 @@ export class Completions {
     held: readonly Held[],
   ): void {
     if (connection !== undefined) this.releaseAnswered(completion, answerOf(connection), held);
-    const leases = held.map(({ lease }) => lease);
     completion.onLingering(() => {
-      for (const lease of leases) lease.rest();
+      for (const { lease } of held) lease.rest();
     });
-    completion.onOver((outcome) => release(leases, endOf(completion, outcome)));
+    completion.onOver((outcome) => release(held, endOf(completion, outcome)));
   }
 
   /** Releases leases that limit load as soon as only the client has something left to do, and the others when the client's time is up. */
   private releaseAnswered(completion: RequestCompletion, answer: Answer, held: readonly Held[]): void {
-    const load = held.filter(({ limit }) => limit.adapts).map(({ lease }) => lease);
+    const load = held.filter(({ limit }) => limit.adapts);
     const slots = held.filter(({ limit }) => !limit.adapts);
     const request: AnsweredRequest = {
       answer,
@@ -124,11 +122,7 @@ export class Completions {
         return completion.isServed;
       },
       isEnforced: slots.some(({ limit }) => !limit.shadow),
-      release: () =>
-        release(
-          slots.map(({ lease }) => lease),
-          'ignored',
-        ),
+      release: () => release(slots, 'ignored'),
       releaseLoad: () => release(load, 'ignored'),
     };
     completion.onServed((outcome) => release(load, endOf(completion, outcome)));
@@ -180,8 +174,8 @@ function endOf({ wasRefused, wasRead }: RequestCompletion, outcome: Outcome): Le
 }
 
 /** The store isn't awaited. A custom store that fails in an unusual way must not terminate the process. */
-function release(leases: readonly Lease[], end: LeaseEnd): void {
-  for (const lease of leases) lease.release(end).catch(logFailure);
+function release(held: readonly Held[], end: LeaseEnd): void {
+  for (const { lease } of held) lease.release(end).catch(logFailure);
 }
 
 function logFailure(error: unknown): void {

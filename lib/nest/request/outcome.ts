@@ -36,8 +36,8 @@ function checked(counted: boolean | number): boolean | number {
 /** Request Timeout, Service Unavailable and Gateway Timeout. */
 const OVERLOADED: readonly unknown[] = [408, 503, 504];
 
-/** The names of errors after a timeout: that of `AbortSignal.timeout`, and those of RxJS and others. */
-const TIMEOUTS = ['TimeoutError'];
+/** The name of errors after a timeout, from `AbortSignal.timeout`, RxJS and others. */
+const TIMEOUT = 'TimeoutError';
 
 /** The end of a request, as a signal of load. Rejections and bugs are ignored: they usually come earlier than a proper response. */
 export function leaseEndOf({ aborted, failed, statusCode, error }: Outcome): LeaseEnd {
@@ -51,7 +51,7 @@ function statusOf(error: unknown): unknown {
 }
 
 function isTimeout(error: unknown): boolean {
-  return attempt(() => error instanceof Error && TIMEOUTS.includes(error.name)) === true;
+  return attempt(() => error instanceof Error && error.name === TIMEOUT) === true;
 }
 
 /** Reads a property of a thrown value, which may be anything. If that throws, the lease must still be released. */

@@ -1,15 +1,15 @@
 import { STATUS_CODES, validateHeaderName, validateHeaderValue } from 'node:http';
 import { RateLimitArgumentError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
+import { isObject } from '../../engine/options/values.js';
 import { MAX_STATUS, MIN_STATUS, type RefusalResponse } from '../../app/http/refusal-answer.js';
 
-/** The members that it may have. */
 const PARTS = ['status', 'body', 'headers'];
 
 /** Reads the response that a function of the app returned for a rejection. Throws if it is invalid. */
 export function readRefusal(made: unknown): Partial<RefusalResponse> {
   if (
-    !isRecord(made) ||
+    !isObject(made) ||
     !hasOnly(made, PARTS) ||
     !isStatus(made['status']) ||
     !isPart(made['body']) ||
@@ -51,9 +51,5 @@ function isStatus(value: unknown): boolean {
 }
 
 function isPart(value: unknown): boolean {
-  return value === undefined || isRecord(value);
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  return value === undefined || isObject(value);
 }

@@ -1,11 +1,11 @@
 import type { ArgumentsHost, ExecutionContext } from '@nestjs/common';
-import { settle } from '../../app/limiter/settlement.js';
 import type { Rule } from '../../app/rules/rule.js';
 import { RateLimitArgumentError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { assertActual } from '../../engine/limits/arguments.js';
 import type { CheckResult, Decision } from '../../engine/limits/decision.js';
 import { asObject } from '../../engine/util/objects.js';
+import { settleCharge } from './charges.js';
 import type { LimitedRequest } from './limited-request.js';
 import { decidedOf, findEarly, requestOfCall, requestOfRaw, searchDecided, searchRequest } from './requests.js';
 
@@ -58,15 +58,7 @@ export class RequestDecision implements CheckResult {
     if (!applicable.some(meant))
       throw new RateLimitArgumentError(messages.nothingToSettle(name), { code: 'SLUICE_UNSUPPORTED_CALL' });
     const open = this.#request.charges.filter(({ rule, settled }) => !settled && meant(rule));
-    await Promise.all(
-      open.map((charge) => {
-        const settling = settle(charge.store, { ...charge }, actual);
-        charge.settled = true;
-        // At most this number of units is refunded if the request does not count in the end.
-        charge.units = Math.min(actual, 2 * charge.limit.whole.quota);
-        return settling;
-      }),
-    );
+    await Promise.all(open.map((charge) => settleCharge(charge, actual)));
   }
 }
 

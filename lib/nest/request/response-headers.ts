@@ -12,7 +12,7 @@ import { Attempts, type FailureLog, logger, OnceLogger } from '../../engine/erro
 import { messages } from '../../engine/errors/messages/general.js';
 import type { CheckedLimit, CheckResult } from '../../engine/limits/decision.js';
 
-/** Shows whether headers can still be set: the first property in Express and Node, the second in Fastify. */
+/** Shows whether headers can still be set, by the first property in Express and Node, by the second in Fastify; and how. */
 interface SendableResponse {
   readonly headersSent?: boolean;
   readonly sent?: boolean;
@@ -192,12 +192,6 @@ export class ResponseHeaders {
   }
 }
 
-/** The methods that set headers, of Fastify's and of Node's responses. */
-interface Headed {
-  readonly header?: unknown;
-  readonly setHeader?: unknown;
-}
-
 /** Warns, once per app, about HTTP adapters whose responses lack members that limits need. Responses of other transports may lack them. */
 export class HiddenResponses {
   private readonly log = new OnceLogger(logger);
@@ -205,7 +199,7 @@ export class HiddenResponses {
   /** Checks a response that should receive headers. */
   warnOfHeaders(response: object, context: ExecutionContext): void {
     if (response instanceof ServerResponse) return;
-    const { header, setHeader }: Headed = response;
+    const { header, setHeader }: SendableResponse = response;
     if (typeof header === 'function' || typeof setHeader === 'function') return;
     if (isHidden(response, context)) this.log.warn(messages.hidesHeaders(nameOf(response)));
   }

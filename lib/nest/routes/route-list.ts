@@ -101,7 +101,9 @@ function compare(one: string, other: string): number {
 }
 
 function routesOf(type: HandlerClass, parts: RouteParts): ListedRoute[] {
-  const routes = [...parts.classes.handlers(type)].filter(([, handler]) => isHandler(handler) || isTool(handler));
+  const routes = [...parts.classes.handlers(type)].filter(
+    ([, handler]) => isHandler(handler) || toolOf(handler) !== undefined,
+  );
   return routes.map(([method, handler]) => {
     const name = nameOf(type, method, handler, parts.paths);
     const rules = parts.rules.of(type, handler);
@@ -171,10 +173,6 @@ function nameOf(
   if (field !== undefined) return { kind: 'graphql', route: `${field.operation} ${field.name}` };
   const isField = resolvesField(type, handler);
   return { kind: isField ? 'field' : 'message', route: `${classNameOf(type)}.${method}` };
-}
-
-function isTool(handler: object): boolean {
-  return toolOf(handler) !== undefined;
 }
 
 /** The name of a tool, a prompt or a resource of MCP; empty if only its decorator knows it. */

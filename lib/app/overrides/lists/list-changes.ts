@@ -25,8 +25,8 @@ export class ListChanges {
   /** Throws for configured entries that refer to unknown limits, or to keys that no limit can have. */
   checkConfigured(): void {
     for (const { limit, location, listed } of this.lists.configured) {
-      if (limit !== ALL_LIMITS) this.live.of(limit, '', location);
-      this.refuseImpossible(entryOf(listed.key), limit === ALL_LIMITS ? undefined : limit, '', location);
+      if (limit !== ALL_LIMITS) this.live.of(limit, location);
+      this.refuseImpossible(entryOf(listed.key), limit === ALL_LIMITS ? undefined : limit, location);
     }
   }
 
@@ -34,8 +34,8 @@ export class ListChanges {
     const location = `LimiterService.${list}`;
     const key = readEntry(entry, location);
     const { limit, ends, ...cause } = readListOptions(options, location);
-    this.refuseImpossible(entry, limit, list, location);
-    const item = { ...OF_LIST, limit: this.limit(limit, list), key, value: JSON.stringify(list), ends };
+    this.refuseImpossible(entry, limit, location);
+    const item = { ...OF_LIST, limit: this.limit(limit, location), key, value: JSON.stringify(list), ends };
     return this.store.write({ operation: 'set', items: [item], ...cause });
   }
 
@@ -43,13 +43,14 @@ export class ListChanges {
     const location = 'LimiterService.unlist';
     const key = readEntry(entry, location);
     const { limit, ends, ...cause } = readListOptions(options, location, []);
-    const item = { ...OF_LIST, limit: this.limit(limit, 'unlist'), key, value: 'null', ends };
+    const item = { ...OF_LIST, limit: this.limit(limit, location), key, value: 'null', ends };
     return this.store.write({ operation: 'clear', items: [item], ...cause });
   }
 
   async page(options: unknown): Promise<ListPage> {
-    const { limit, list, last, count, ip, key } = readListPage(options, 'LimiterService.listEntries');
-    this.limit(limit, 'listEntries');
+    const location = 'LimiterService.listEntries';
+    const { limit, list, last, count, ip, key } = readListPage(options, location);
+    this.limit(limit, location);
     await this.refresh();
     if (ip !== undefined || key !== undefined) {
       const entry = this.lists.find(limit, key, ip);
@@ -66,13 +67,12 @@ export class ListChanges {
     return { entries, next: undefined };
   }
 
-  /** Throws for a key that no limit can have. */
-  private refuseImpossible(entry: ListEntry, limit: string | undefined, method: string, location: string): void {
+  private refuseImpossible(entry: ListEntry, limit: string | undefined, location: string): void {
     const option = entry.identity === undefined ? 'pattern' : 'identity';
     const text = entry.identity ?? entry.pattern;
     if (text === undefined) return;
     if (limit !== undefined) {
-      return refuseImpossibleKeys(this.live.of(limit, method, location).limit.rule, text, location, option);
+      return refuseImpossibleKeys(this.live.of(limit, location).limit.rule, text, location, option);
     }
     const expected = this.live.problemOfIdentity(text);
     if (expected !== undefined)
@@ -81,9 +81,9 @@ export class ListChanges {
       });
   }
 
-  private limit(name: string | undefined, method: string): string {
+  private limit(name: string | undefined, location: string): string {
     if (name === undefined) return ALL_LIMITS;
-    this.live.of(name, method);
+    this.live.of(name, location);
     return name;
   }
 }

@@ -1,10 +1,10 @@
 import { RateLimitConfigError } from '../../../engine/errors/errors.js';
 import { messages } from '../../../engine/errors/messages/general.js';
 import { listMessages } from '../../../engine/errors/messages/rates.js';
-import { duration, oneOf, wholeNumber } from '../../../engine/options/check-options.js';
+import { oneOf, wholeNumber } from '../../../engine/options/check-options.js';
 import { type ConfiguredListEntry, type ListName, LISTS, type ListsOptions } from '../../config/list-entry.js';
 import type { ChangeCause } from '../change-cause.js';
-import { assertOptions, CAUSE, MOST_OF_A_PAGE, readCause } from '../change-options.js';
+import { assertOptions, CAUSE, MOST_OF_A_PAGE, readCause, readEnd } from '../change-options.js';
 import { isOverrideKey, prefixOf } from '../override-address.js';
 import type { ListOptions, ListPageOptions } from './list.js';
 import { identityKey, type Listed, networkKey } from './listed.js';
@@ -40,9 +40,7 @@ export function readListOptions(
 ): ChangeCause & { limit: string | undefined; ends: string } {
   assertOptions(options, location, ['limit', ...known, ...CAUSE]);
   const { limit, expiresIn } = options as ListOptions;
-  const lastsMs = expiresIn === undefined ? 0 : Math.ceil(duration(location, 'expiresIn', expiresIn) / 1000);
-  const ends = lastsMs === 0 ? 'null' : `+${lastsMs}`;
-  return { limit, ends, ...readCause(options as ChangeCause, location) };
+  return { limit, ends: readEnd(expiresIn, location), ...readCause(options as ChangeCause, location) };
 }
 
 /** Reads the client to look up in the lists. */
@@ -111,7 +109,6 @@ function readConfigured(list: ListName, entry: unknown, location: string): Confi
 /** The ways in which an entry can identify clients. */
 export const FORMS = ['ip', 'identity', 'pattern'] as const;
 
-/** One of these. */
 export type ListForm = (typeof FORMS)[number];
 
 export function isListForm(name: unknown): name is ListForm {

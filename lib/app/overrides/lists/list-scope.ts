@@ -20,7 +20,6 @@ export class ListScope implements OverrideHolder {
   private readonly identities = new KeyTable<Listed>();
   private readonly v4 = new PrefixTable<Listed>();
   private readonly v6 = new PrefixTable<Listed>();
-  /** The entries of the policy. */
   private policy: ReadonlyMap<string, Listed> = new Map();
   private sorted: string[] | undefined;
   private networks = 0;
@@ -55,7 +54,6 @@ export class ListScope implements OverrideHolder {
     return stricter(byIdentity, this.findNetwork(address));
   }
 
-  /** Takes a record. Returns the time at which it expires. */
   put(_kind: OverrideKind, key: string, stored: StoredRecord | undefined, now: number): number | undefined {
     if (stored !== undefined && isDamaged(stored)) this.warn(key, stored.damage);
     else if (stored !== undefined && stored.list === undefined)

@@ -1,6 +1,7 @@
 import type { ListEntry, ListName } from '../../config/list-entry.js';
 import type { OverrideRecord } from '../override-record.js';
 import type { ListedEntry } from './list.js';
+import { causeOf } from '../change-cause.js';
 import { prefixOf } from '../override-address.js';
 
 const OF_ADDRESSES = 'ip:';
@@ -57,7 +58,6 @@ export function listedEntry(
     ...(policy === undefined ? {} : { policy }),
     version: record?.version,
     expiresAt: record?.expiresAt ?? undefined,
-    ...(record?.by === undefined ? {} : { by: record.by }),
-    ...(reason === undefined ? {} : { reason }),
+    ...causeOf({ by: record?.by, reason }),
   };
 }

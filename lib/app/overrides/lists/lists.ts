@@ -127,14 +127,11 @@ export class Lists {
   /** The public form of the entry that decides. */
   find(limit: string | undefined, identity: string | undefined, ip: string | undefined): ListedEntry | undefined {
     const client = ip === undefined ? undefined : this.addresses.of(ip);
-    const found = (name: string): [string, Listed | undefined] => [
-      name,
-      this.byLimit.get(name)?.find(identity, client),
-    ];
-    const [all, own] = [found(ALL_LIMITS), found(limit ?? ALL_LIMITS)];
+    const name = limit ?? ALL_LIMITS;
+    const own = this.byLimit.get(name)?.find(identity, client);
     // Reports the limit's own entry, unless the one for all limits is stricter.
-    const [name, listed] = stricter(own[1], all[1]) === own[1] ? own : all;
-    return listed && listedEntry(name, listed);
+    const listed = stricter(own, this.all.find(identity, client));
+    return listed && listedEntry(listed === own ? name : ALL_LIMITS, listed);
   }
 
   /** The entries after the last one, ordered by limit, starting with those for all limits. */
