@@ -12,7 +12,7 @@ import { LimitRegistry } from '../app/rules/limit-registry.js';
 import type { Rule } from '../app/rules/rule.js';
 import { CallerAnswer, leasedResult, takenResult } from '../app/limiter/caller-answer.js';
 import { decidedEnforced, decideEnforced } from '../storage/stores/decide.js';
-import { refuseHeldEntries } from '../app/limiter/reserve.js';
+import { refuseHeld } from '../app/limiter/called-limit.js';
 import { checkOf, entriesOf, type LimitCheck } from '../app/limiter/limit-checks.js';
 import type { LeasedCheckResult } from '../app/limiter/lease.js';
 import { ReservedCheck } from '../app/limiter/reservation.js';
@@ -117,7 +117,7 @@ export class LimiterService {
    */
   async reserve(checks: readonly LimitCheck[]): Promise<ReservedCheck> {
     const entries = entriesOf(checks, this.registry, 'reserve');
-    refuseHeldEntries(entries);
+    refuseHeld(entries, 'reserved');
     const answers = await decidedEnforced(this.store, { entries, hold: true, refundable: true });
     return new ReservedCheck(entries, answers, this.store, this.queues);
   }

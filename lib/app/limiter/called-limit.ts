@@ -1,4 +1,5 @@
 import { RateLimitArgumentError } from '../../engine/errors/errors.js';
+import { messages } from '../../engine/errors/messages/general.js';
 import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
 import { assertKey, assertUnits } from '../../engine/limits/arguments.js';
 import { type CorrectionOptions, readCorrection, readWithinOption } from '../../engine/limits/consume-options.js';
@@ -27,6 +28,14 @@ export interface CalledLimit {
 /** The error of a call that a limit does not support. */
 export function unsupportedCall(message: string): RateLimitArgumentError {
   return new RateLimitArgumentError(message, { code: 'SLUICE_UNSUPPORTED_CALL' });
+}
+
+/** Throws for limits whose units are leased: these are only released. */
+export function refuseHeld(counters: readonly Counter[], does: 'refunded' | 'penalized' | 'reserved'): void {
+  for (const { limit } of counters) {
+    const { algorithm, name } = limit;
+    if (algorithm.leases !== undefined) throw unsupportedCall(messages.onlyHeld(name, algorithm.name, does));
+  }
 }
 
 /** Returns true if a limit has ancestors, so that calls have to pass their keys. */

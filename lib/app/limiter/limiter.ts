@@ -17,12 +17,12 @@ import {
 import { noHistory } from '../../storage/stores/store-decision.js';
 import { holdingsOf } from '../../storage/features/regions/limit-regions.js';
 import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
-import { type Counter, withStarts } from '../../engine/limits/counter.js';
+import { withStarts } from '../../engine/limits/counter.js';
 import type { Decision } from '../../engine/limits/decision.js';
 import type { Rule } from '../rules/rule.js';
 import type { Layer } from '../../storage/stores/layers/store-layer.js';
 import { acquire, type AcquireOptions, hold } from './acquire.js';
-import { corrections, namedCounter, ownCounter, unsupportedCall } from './called-limit.js';
+import { corrections, namedCounter, ownCounter, refuseHeld } from './called-limit.js';
 import { consume, consumeSync } from './consume.js';
 import { changeCredits, type CreditOptions } from './credits.js';
 import type { Lease, LeasedDecision } from './lease.js';
@@ -140,7 +140,7 @@ export class Limiter {
    */
   async refund(key: string, units: number, options?: CorrectionOptions): Promise<void> {
     const refunds = corrections(this, key, units, options, true);
-    for (const refund of refunds) this.refuseHeld(refund, 'refunded');
+    refuseHeld(refunds, 'refunded');
     await Promise.all(refunds.map((refund) => this.queues.refund(refund)));
   }
 
@@ -179,7 +179,7 @@ export class Limiter {
    */
   async penalize(key: string, units: number, options?: CorrectionOptions): Promise<void> {
     const charges = corrections(this, key, units, options);
-    for (const charge of charges) this.refuseHeld(charge, 'penalized');
+    refuseHeld(charges, 'penalized');
     await Promise.all(charges.map((charge) => this.store.penalize(charge)));
   }
 
@@ -263,9 +263,5 @@ export class Limiter {
    */
   async regions(key: string): Promise<RegionHolding[]> {
     return holdingsOf(this.store, namedCounter(this, key));
-  }
-
-  private refuseHeld({ limit: { algorithm } }: Counter, what: string): void {
-    if (algorithm.leases !== undefined) throw unsupportedCall(messages.onlyHeld(this.name, algorithm.name, what));
   }
 }

@@ -9,7 +9,7 @@ import { versionsOf } from '../../engine/limits/limit-feature.js';
 import { callEntries } from '../rules/resolve/call-entries.js';
 import { decidedEnforced } from '../../storage/stores/decide.js';
 import { openDecision, chargeOf, chargesOf, toCallerDecision } from '../../storage/stores/store-decision.js';
-import { type CalledLimit, isNested, ownCounter, unsupportedCall } from './called-limit.js';
+import { refuseHeld, type CalledLimit, isNested, ownCounter, unsupportedCall } from './called-limit.js';
 import { levelDecision } from './caller-answer.js';
 import type { Duration } from '../../engine/options/values.js';
 import { readReservationId, Reservation } from './reservation.js';
@@ -101,17 +101,9 @@ async function reserveLevels(
 ): Promise<Reservation> {
   const entries = callEntries(rule, key, asked);
   if (maxWait !== undefined) throw unsupportedCall(withinMessages.noFutureUnits(name));
-  refuseHeldEntries(entries);
+  refuseHeld(entries, 'reserved');
   const answers = await decidedEnforced(store, { entries, hold: true, refundable: true });
   const decision = levelDecision(answers, entries, store, queues);
   const taken = decision.allowed ? chargesOf(entries, answers) : undefined;
   return new Reservation(decision, taken, store, queues);
-}
-
-/** Throws `RateLimitArgumentError` for limits whose units are leased, which cannot be settled. */
-export function refuseHeldEntries(entries: readonly CheckEntry[]): void {
-  for (const { limit } of entries) {
-    const { algorithm, name } = limit;
-    if (algorithm.leases !== undefined) throw unsupportedCall(messages.onlyHeld(name, algorithm.name, 'reserved'));
-  }
 }

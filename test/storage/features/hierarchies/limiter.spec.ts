@@ -21,6 +21,7 @@ const define = defineLimits({
   tried: { algo: 'gcra', rate: 4, interval: '1m', candidate: { rate: 1 }, within: 'org' },
   job: { algo: 'concurrency', limit: 1, ttl: '1m', within: 'jobs' },
   jobs: { algo: 'concurrency', limit: 2, ttl: '1m' },
+  step: { algo: 'gcra', rate: 5, interval: '1s', within: 'jobs' },
   tokens: { algo: 'fixed-window', rate: 10, interval: '1m', hold: '5m', within: 'budget' },
   budget: { algo: 'budget', limit: 15, period: 'year', hold: '5m' },
   paced: { algo: 'leaky-bucket', rate: 1, interval: '1m', queue: 5, within: 'crew' },
@@ -215,6 +216,15 @@ describe.each(Object.entries(storeKinds))('limits within others, from code, on %
     const waits = job.acquire('u5', { within: parents });
     await limiter.for('jobs').reset('o1');
     expect((await waits).lease).toBeDefined();
+  });
+
+  it('name the level whose units are only released', async () => {
+    const { limiter } = await start();
+    const step = limiter.for('step');
+    const jobs = { within: { jobs: 'j1' } };
+    await rejects(step.refund('s1', 1, jobs), "limit 'jobs' of algo 'concurrency' cannot be refunded");
+    await rejects(step.penalize('s1', 1, jobs), "limit 'jobs' of algo 'concurrency' cannot be penalized");
+    await rejects(step.reserve('s1', jobs), "limit 'jobs' of algo 'concurrency' cannot be reserved");
   });
 
   it('reserve at an estimate at all levels, and settle all of them', async () => {
