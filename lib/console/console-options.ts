@@ -12,7 +12,7 @@ import type { OptionKind } from '../engine/options/option-row.js';
 import { givenOptions, isObject } from '../engine/options/values.js';
 import type { ReadApp } from './telemetry/published-limits.js';
 import { consoleMessages } from '../engine/errors/messages/console.js';
-import { RateLimitConfigError } from '../engine/errors/errors.js';
+import { configError, RateLimitConfigError } from '../engine/errors/errors.js';
 import { type ConsoleAlerts, readAlerts, type ReadAlerts } from './alerts/alert-options.js';
 import { messages } from '../engine/errors/messages/general.js';
 
@@ -166,7 +166,7 @@ export function readAsyncOptions(options: unknown, location: string): ReadRoutes
 export function readGivenSettings(settings: unknown, location: string): ReadSettings {
   const misplaced = ROUTES.find((option) => typeof settings === 'object' && settings !== null && option in settings);
   if (misplaced !== undefined)
-    throw new RateLimitConfigError(consoleMessages.misplaced(location, misplaced), { code: 'SLUICE_MISPLACED_OPTION' });
+    throw configError('SLUICE_MISPLACED_OPTION', consoleMessages.misplaced(location, misplaced));
   return readSettings(checked<RateLimitConsoleSettings>(settings, location, SETTINGS), location);
 }
 

@@ -10,7 +10,7 @@ import {
 import type { RateLimitSettings } from '../app/config/settings.js';
 import { RATE_LIMIT_REDIS, RATE_LIMIT_SETTINGS, RATE_LIMIT_STORE } from '../app/config/tokens.js';
 import { consoleMessages } from '../engine/errors/messages/console.js';
-import { RateLimitConfigError } from '../engine/errors/errors.js';
+import { configError } from '../engine/errors/errors.js';
 import { consoleLogger } from '../engine/errors/logger.js';
 import { missingModule } from '../nest/copies.js';
 import { Explanations } from '../nest/explain/explanations.js';
@@ -191,11 +191,9 @@ export class RateLimitConsole
    */
   onModuleInit(): void {
     if (this.stream.tap !== undefined)
-      throw new RateLimitConfigError(consoleMessages.secondConsole(LOCATION), { code: 'SLUICE_DUPLICATE_MODULE' });
+      throw configError('SLUICE_DUPLICATE_MODULE', consoleMessages.secondConsole(LOCATION));
     if (this.catalog.entries().some(({ rule }) => rule.name === OWN_LIMIT)) {
-      throw new RateLimitConfigError(consoleMessages.reservedName(LOCATION, OWN_LIMIT), {
-        code: 'SLUICE_DUPLICATE_LIMIT',
-      });
+      throw configError('SLUICE_DUPLICATE_LIMIT', consoleMessages.reservedName(LOCATION, OWN_LIMIT));
     }
     if (this.routes.isOpen) consoleLogger.warn(consoleMessages.unguarded(this.routes.path));
     if (this.settings.observed === undefined) this.stream.tap = this.limits.tally;

@@ -1,5 +1,5 @@
 import { type DynamicModule, type FactoryProvider, Scope, type Type } from '@nestjs/common';
-import { RateLimitConfigError } from '../engine/errors/errors.js';
+import { configError, RateLimitConfigError } from '../engine/errors/errors.js';
 import { messages } from '../engine/errors/messages/general.js';
 
 /** A copy of the package. Copies of later releases read it as well, so it may only gain members. */
@@ -47,7 +47,7 @@ function substitutesFor(copy: Copy): DynamicModule {
     // Called only for classes that inject it.
     scope: Scope.TRANSIENT,
     useFactory: () => {
-      throw new RateLimitConfigError(messages.twoCopies(type.name), { code: 'SLUICE_TWO_COPIES' });
+      throw configError('SLUICE_TWO_COPIES', messages.twoCopies(type.name));
     },
   }));
   copy.substitutes.push(providers);

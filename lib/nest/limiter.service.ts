@@ -17,7 +17,7 @@ import { checkOf, entriesOf, type LimitCheck } from '../app/limiter/limit-checks
 import type { LeasedCheckResult } from '../app/limiter/lease.js';
 import { ReservedCheck } from '../app/limiter/reservation.js';
 import { WaitQueues } from '../app/waiting/wait-queues.js';
-import { RateLimitArgumentError, RateLimitConfigError } from '../engine/errors/errors.js';
+import { configError, RateLimitArgumentError, RateLimitConfigError } from '../engine/errors/errors.js';
 import { byRequestMessages } from '../engine/errors/messages/app-code.js';
 import { messages } from '../engine/errors/messages/general.js';
 import { RATE_LIMIT_STORE } from '../app/config/tokens.js';
@@ -269,4 +269,4 @@ export class LimiterService {
 
 /** This service created clients before 1.0. */
 const isOfOutbound = (method: string): RateLimitConfigError =>
-  new RateLimitConfigError(messages.movedToOutbound(method), { code: 'SLUICE_MOVED_METHOD' });
+  configError('SLUICE_MOVED_METHOD', messages.movedToOutbound(method));

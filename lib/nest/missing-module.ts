@@ -1,6 +1,6 @@
 import { moduleLogger } from '../engine/errors/logger.js';
 import { messages } from '../engine/errors/messages/general.js';
-import { RateLimitConfigError } from '../engine/errors/errors.js';
+import { configError } from '../engine/errors/errors.js';
 
 /** The time that an app has to set up the module after its first `@RateLimit`. Both happen while its files are loaded. */
 const PATIENCE_MS = 10_000;
@@ -24,5 +24,5 @@ export function moduleIsSetUp(): void {
 
 /** Throws `RateLimitConfigError` for a guard or a middleware that code creates without the dependencies that Nest would inject. */
 export function refuseByHand(type: 'RateLimitGuard' | 'RateLimitMiddleware', limiter: unknown): void {
-  if (limiter === undefined) throw new RateLimitConfigError(messages.madeByHand(type), { code: 'SLUICE_NOT_INJECTED' });
+  if (limiter === undefined) throw configError('SLUICE_NOT_INJECTED', messages.madeByHand(type));
 }

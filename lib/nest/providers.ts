@@ -30,7 +30,7 @@ import { StartUpCheck } from '../app/rules/start-up-check.js';
 import type { Policy } from '../app/config/policy.js';
 import type { RateLimitSettings } from '../app/config/settings.js';
 import { POLICY_SETTINGS, RATE_LIMIT_POLICIES, RATE_LIMIT_POLICY, RATE_LIMIT_SETTINGS } from '../app/config/tokens.js';
-import { RateLimitConfigError } from '../engine/errors/errors.js';
+import { configError } from '../engine/errors/errors.js';
 import { policyMessages } from '../engine/errors/messages/rates.js';
 import { Overrides } from '../app/overrides/overrides.js';
 import type { Policies } from '../app/policy/policies.js';
@@ -54,9 +54,7 @@ export const policyProviders: readonly Provider[] = [
       const reading = await settings.source.read();
       if ('policy' in reading) return reading.policy;
       const { showProblem } = await load();
-      throw new RateLimitConfigError(policyMessages.refused(reading.problems.map(showProblem)), {
-        code: 'SLUICE_INVALID_POLICY',
-      });
+      throw configError('SLUICE_INVALID_POLICY', policyMessages.refused(reading.problems.map(showProblem)));
     },
     inject: [POLICY_SETTINGS],
   },

@@ -41,7 +41,7 @@ import { RefusalResolvers } from '../app/rules/refusal-resolvers.js';
 import { RouteRulesRegistry } from '../app/rules/route-rules-registry.js';
 import { StartUpCheck } from '../app/rules/start-up-check.js';
 import { WaitQueues } from '../app/waiting/wait-queues.js';
-import { RateLimitConfigError } from '../engine/errors/errors.js';
+import { configError, RateLimitConfigError } from '../engine/errors/errors.js';
 import { moduleLogger } from '../engine/errors/logger.js';
 import { messages } from '../engine/errors/messages/general.js';
 import { optionMessages } from '../engine/errors/messages/options.js';
@@ -84,8 +84,7 @@ const providers: Provider[] = [
   {
     provide: RATE_LIMIT_SETTINGS,
     useFactory: (options?: RateLimitModuleOptions) => {
-      if (options === undefined)
-        throw new RateLimitConfigError(messages.noOptions(), { code: 'SLUICE_MISSING_OPTION' });
+      if (options === undefined) throw configError('SLUICE_MISSING_OPTION', messages.noOptions());
       return readSettings(options);
     },
     inject: [{ token: MODULE_OPTIONS_TOKEN, optional: true }],
@@ -271,9 +270,7 @@ function checkExtras(options: unknown, location: string, known: readonly string[
   }
   // Nest copies options one by one, and would turn an option of this name into the prototype of the copy.
   if (Object.hasOwn(options, '__proto__')) {
-    throw new RateLimitConfigError(messages.unknownOption(location, '__proto__', [...known, 'guard']), {
-      code: 'SLUICE_UNKNOWN_OPTION',
-    });
+    throw configError('SLUICE_UNKNOWN_OPTION', messages.unknownOption(location, '__proto__', [...known, 'guard']));
   }
   const { guard } = options;
   if (guard !== undefined && typeof guard !== 'boolean' && guard !== 'custom') {
@@ -284,7 +281,7 @@ function checkExtras(options: unknown, location: string, known: readonly string[
 /** Throws for a second module, which Nest would treat as a different module, using only one of them. */
 function refuseSecond(modules: ModulesContainer): void {
   const all = [...modules.values()].filter(({ metatype }) => metatype === RateLimitModule);
-  if (all.length > 1) throw new RateLimitConfigError(messages.secondModule(), { code: 'SLUICE_DUPLICATE_MODULE' });
+  if (all.length > 1) throw configError('SLUICE_DUPLICATE_MODULE', messages.secondModule());
 }
 
 /** Makes limiters available to `app.get` and lazily loaded modules that no file had requested when Nest read the module. */

@@ -9,7 +9,7 @@ import {
   RATE_LIMIT_SETTINGS,
   RATE_LIMIT_STORE,
 } from '../app/config/tokens.js';
-import { RateLimitConfigError } from '../engine/errors/errors.js';
+import { configError } from '../engine/errors/errors.js';
 import { moduleLogger } from '../engine/errors/logger.js';
 import { messages } from '../engine/errors/messages/general.js';
 import { redisMessages, regionMessages, replicaMessages } from '../engine/errors/messages/redis.js';
@@ -80,8 +80,7 @@ export async function connectionTo(
   if (redis === undefined) return undefined;
   const isGiven = isClient(redis);
   const made = connectionOf(isGiven ? redis : await createClient(redis, timeoutMs));
-  if (isGiven && isUnopened(made))
-    throw new RateLimitConfigError(redisMessages.notOpen(location), { code: 'SLUICE_INVALID_REDIS' });
+  if (isGiven && isUnopened(made)) throw configError('SLUICE_INVALID_REDIS', redisMessages.notOpen(location));
   const connection = (isGiven ? ownCopy(made, timeoutMs) : undefined) ?? made;
   if (isGiven && resends(connection)) moduleLogger.warn(messages.resends());
   if (missesFailovers(connection)) moduleLogger.warn(messages.missesFailovers());
@@ -119,8 +118,7 @@ export const storeProviders: Provider[] = [
     provide: RATE_LIMIT_HOME,
     useFactory: async ({ regions, timeoutMs }: RateLimitSettings, redis?: Connection) => {
       const connection = await connectionTo(regions?.home, timeoutMs);
-      if (connection?.isCluster === true)
-        throw new RateLimitConfigError(regionMessages.homeIsCluster(), { code: 'SLUICE_INVALID_REDIS' });
+      if (connection?.isCluster === true) throw configError('SLUICE_INVALID_REDIS', regionMessages.homeIsCluster());
       const server = connection && serverOf(connection);
       if (server !== undefined && redis !== undefined && server === serverOf(redis)) {
         moduleLogger.warn(regionMessages.sharedHome(server));

@@ -1,4 +1,4 @@
-import { RateLimitArgumentError } from '../../engine/errors/errors.js';
+import { argumentError, RateLimitArgumentError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
 import { assertKey, assertUnits } from '../../engine/limits/arguments.js';
@@ -27,7 +27,7 @@ export interface CalledLimit {
 
 /** The error of a call that a limit does not support. */
 export function unsupportedCall(message: string): RateLimitArgumentError {
-  return new RateLimitArgumentError(message, { code: 'SLUICE_UNSUPPORTED_CALL' });
+  return argumentError('SLUICE_UNSUPPORTED_CALL', message);
 }
 
 /** Throws for limits whose units are leased: these are only released. */

@@ -1,5 +1,5 @@
 import { MOST_UNITS } from '../../engine/algorithms/scale.js';
-import { RateLimitArgumentError } from '../../engine/errors/errors.js';
+import { argumentError, RateLimitArgumentError } from '../../engine/errors/errors.js';
 import { planMessages } from '../../engine/errors/messages/rates.js';
 import { readMembers } from '../../engine/limits/consume-options.js';
 import { whole } from '../../engine/options/kinds.js';
@@ -28,8 +28,7 @@ export async function changeCredits(
 ): Promise<number> {
   const { name, store, queues } = limit;
   const counter = namedCounter(limit, key);
-  if (!credits.isValid(units))
-    throw new RateLimitArgumentError(planMessages.wrongCredits(units), { code: 'SLUICE_INVALID_COST' });
+  if (!credits.isValid(units)) throw argumentError('SLUICE_INVALID_COST', planMessages.wrongCredits(units));
   const id = readId(options);
   if (!counter.limit.takesCredits) throw unsupportedCall(planMessages.noCredits(name));
   if (store.credit === undefined) throw unsupportedCall(planMessages.noCreditStore(name));

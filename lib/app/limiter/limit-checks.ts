@@ -1,5 +1,5 @@
 import type { LimitDefinition } from '../config/limit-definition.js';
-import { RateLimitArgumentError, RateLimitConfigError } from '../../engine/errors/errors.js';
+import { argumentError, configError, RateLimitArgumentError } from '../../engine/errors/errors.js';
 import { askMessages, upToMessages, withinMessages } from '../../engine/errors/messages/calls.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { versionsOf } from '../../engine/limits/limit-feature.js';
@@ -91,9 +91,7 @@ export function entriesOf(checks: readonly LimitCheck[], registry: LimitRegistry
   });
   const twice = repeated(entries);
   if (twice !== undefined) {
-    throw new RateLimitArgumentError(messages.sameKeyTwice(twice.limit.name, shownIdentity(twice)), {
-      code: 'SLUICE_DUPLICATE_LIMIT',
-    });
+    throw argumentError('SLUICE_DUPLICATE_LIMIT', messages.sameKeyTwice(twice.limit.name, shownIdentity(twice)));
   }
   if (!isNested) return bounded(entries, call);
   const all = mergedEntries(checks.map((check) => levelCheck(check, ruleOf(check, registry, call))));
@@ -103,9 +101,7 @@ export function entriesOf(checks: readonly LimitCheck[], registry: LimitRegistry
 
 function refuseTooMany({ length }: readonly unknown[], call: Call): void {
   if (length <= MAX_LIMITS) return;
-  throw new RateLimitArgumentError(messages.tooManyLimits(call, length, MAX_LIMITS), {
-    code: 'SLUICE_TOO_MANY_LIMITS',
-  });
+  throw argumentError('SLUICE_TOO_MANY_LIMITS', messages.tooManyLimits(call, length, MAX_LIMITS));
 }
 
 /** Throws for a check that would keep the server busy for too long, since it is decided in one call. */
@@ -114,9 +110,7 @@ function bounded(entries: CheckEntry[], call: Call): CheckEntry[] {
   let work = 0;
   for (const { limit } of entries) work += workOf(limit);
   if (work <= MAX_WORK) return entries;
-  throw new RateLimitArgumentError(messages.tooMuchWork(call, entries.length, work, MAX_WORK), {
-    code: 'SLUICE_TOO_MANY_LIMITS',
-  });
+  throw argumentError('SLUICE_TOO_MANY_LIMITS', messages.tooMuchWork(call, entries.length, work, MAX_WORK));
 }
 
 function ruleOf(check: LimitCheck, registry: LimitRegistry, call: Call): Rule {
@@ -204,20 +198,20 @@ export async function askOf<Limited, R extends Pick<Rule, 'name' | 'limit' | 'fi
 /** The key that a function of the app has returned. Throws an error that names the function. */
 export function foundKey(key: unknown, location: string, limit: string): string {
   if (typeof key === 'string' && key !== '') return key;
-  throw new RateLimitArgumentError(askMessages.wrongKeyOf(location, limit, key), { code: 'SLUICE_INVALID_RESULT' });
+  throw argumentError('SLUICE_INVALID_RESULT', askMessages.wrongKeyOf(location, limit, key));
 }
 
 /** The units that a function of the app has returned. Throws an error that names the function. */
 export function foundCost(cost: unknown, location: string, limit: string): number {
   if (isCost(cost)) return cost;
-  throw new RateLimitArgumentError(askMessages.wrongCostOf(location, limit, cost), { code: 'SLUICE_INVALID_RESULT' });
+  throw argumentError('SLUICE_INVALID_RESULT', askMessages.wrongCostOf(location, limit, cost));
 }
 
 /** Reads one limit, or a list of them: names or definitions. Throws `RateLimitConfigError`. */
 export function listedLimits<L = string | LimitDefinition>(given: unknown, location: string): readonly L[] {
   const list: readonly unknown[] = Array.isArray(given) ? given : [given];
   if (list.length > 0 && list.every(isLimit)) return list as L[];
-  throw new RateLimitConfigError(askMessages.noLimits(location, given), { code: 'SLUICE_INVALID_LIMIT' });
+  throw configError('SLUICE_INVALID_LIMIT', askMessages.noLimits(location, given));
 }
 
 /**
@@ -227,13 +221,12 @@ export function listedLimits<L = string | LimitDefinition>(given: unknown, locat
 export function refuseWrongList(rules: readonly Pick<Rule, 'name' | 'limit'>[], location: string): void {
   for (const { limit } of rules) {
     for (const versions of versionsOf(limit)) {
-      if (versions.notListed !== undefined)
-        throw new RateLimitConfigError(versions.notListed(location), { code: 'SLUICE_UNSUPPORTED_LIMIT' });
+      if (versions.notListed !== undefined) throw configError('SLUICE_UNSUPPORTED_LIMIT', versions.notListed(location));
     }
   }
   const nested = rules.find(({ limit }) => limit.parent !== undefined);
   if (nested !== undefined)
-    throw new RateLimitConfigError(withinMessages.notHere(location, nested.name), { code: 'SLUICE_UNSUPPORTED_LIMIT' });
+    throw configError('SLUICE_UNSUPPORTED_LIMIT', withinMessages.notHere(location, nested.name));
   refuseTwice(rules, location);
 }
 
@@ -241,9 +234,7 @@ function refuseTwice(rules: readonly Pick<Rule, 'name' | 'limit'>[], location: s
   const ids = rules.map(({ limit }) => limit.id);
   const twice = rules.find((_, index) => ids.indexOf(ids[index]!) < index);
   if (twice !== undefined)
-    throw new RateLimitConfigError(askMessages.sameLimitTwice(location, twice.name), {
-      code: 'SLUICE_DUPLICATE_LIMIT',
-    });
+    throw configError('SLUICE_DUPLICATE_LIMIT', askMessages.sameLimitTwice(location, twice.name));
 }
 
 /**
@@ -261,7 +252,7 @@ export function listedRules(
   refuseTwice([...others, ...rules], declaration.location);
   for (const rule of rules) {
     const problem = problemOf(rule);
-    if (problem !== undefined) throw new RateLimitConfigError(problem, { code: 'SLUICE_UNSUPPORTED_LIMIT' });
+    if (problem !== undefined) throw configError('SLUICE_UNSUPPORTED_LIMIT', problem);
     rule.isOnRoute = true;
   }
   return rules;

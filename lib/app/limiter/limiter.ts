@@ -1,7 +1,7 @@
 import type { WindowCount } from '../../engine/algorithms/algorithm.js';
 import type { Duration } from '../../engine/options/values.js';
 import { MOST_UNITS } from '../../engine/algorithms/scale.js';
-import { RateLimitArgumentError } from '../../engine/errors/errors.js';
+import { argumentError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { assertHistory, toMs } from '../../engine/limits/arguments.js';
 import type { RegionHolding } from '../../engine/limits/key-reports.js';
@@ -190,10 +190,7 @@ export class Limiter {
   async block(key: string, duration: Duration, options?: WithinOptions): Promise<void> {
     const counter = ownCounter(this, key, options, true);
     const ms = toMs('duration', duration);
-    if (ms === 0)
-      throw new RateLimitArgumentError(messages.wrongDuration('duration', duration), {
-        code: 'SLUICE_INVALID_DURATION',
-      });
+    if (ms === 0) throw argumentError('SLUICE_INVALID_DURATION', messages.wrongDuration('duration', duration));
     await Promise.all(withStarts(counter).map((each) => this.store.block(each, ms)));
   }
 

@@ -1,4 +1,4 @@
-import { RateLimitArgumentError } from '../../engine/errors/errors.js';
+import { argumentError, RateLimitArgumentError } from '../../engine/errors/errors.js';
 import { holdMessages } from '../../engine/errors/messages/calls.js';
 import { assertActual } from '../../engine/limits/arguments.js';
 import type { CheckEntry } from '../../engine/limits/counter.js';
@@ -125,9 +125,7 @@ export class ReservedCheck implements CheckResult {
   async settle(actual: readonly number[]): Promise<void> {
     const { decisions } = this;
     if (!Array.isArray(actual) || actual.length !== decisions.length) {
-      throw new RateLimitArgumentError(holdMessages.wrongActuals(actual, decisions.length), {
-        code: 'SLUICE_INVALID_COST',
-      });
+      throw argumentError('SLUICE_INVALID_COST', holdMessages.wrongActuals(actual, decisions.length));
     }
     const units: readonly number[] = actual;
     for (const each of units) assertActual(each);

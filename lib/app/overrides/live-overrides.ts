@@ -1,5 +1,5 @@
 import type { Policy, PolicyOverride } from '../config/policy.js';
-import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { configError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import type { LimitRegistry, NamedLimit } from '../rules/limit-registry.js';
 import { identityProblem } from '../rules/possible-keys.js';
@@ -130,9 +130,10 @@ export class LiveOverrides {
     const overrides = this.byLimit.get(name);
     if (overrides?.limit !== undefined) return { overrides, limit: overrides.limit };
     const known = this.ofLimits.map((each) => each.name);
-    throw new RateLimitConfigError(messages.unnamedLimit(location, name, known, this.registry.choosesByRequest), {
-      code: 'SLUICE_UNKNOWN_LIMIT',
-    });
+    throw configError(
+      'SLUICE_UNKNOWN_LIMIT',
+      messages.unnamedLimit(location, name, known, this.registry.choosesByRequest),
+    );
   }
 
   /** The reason why no limit can have this key, for entries that apply to all limits. */

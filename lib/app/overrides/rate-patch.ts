@@ -1,6 +1,6 @@
 import type { Algorithm } from '../../engine/algorithms/algorithm.js';
 import { algorithms } from '../../engine/algorithms/index.js';
-import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { configError, RateLimitConfigError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { planMessages } from '../../engine/errors/messages/rates.js';
 import { refuseForeignOptions } from '../../engine/limits/limit-terms.js';
@@ -36,9 +36,10 @@ export function readPatch({ algo }: ExactLimit, patch: unknown, location: string
   if (other !== undefined) {
     const isOption = other === 'algo' || algorithm === undefined || Object.hasOwn(optionsOf(algorithm), other);
     const refusal = isOption ? messages.unchangeable : messages.unknownOption;
-    throw new RateLimitConfigError(refusal(location, other, known), {
-      code: isOption ? 'SLUICE_UNCHANGEABLE_OPTION' : 'SLUICE_UNKNOWN_OPTION',
-    });
+    throw configError(
+      isOption ? 'SLUICE_UNCHANGEABLE_OPTION' : 'SLUICE_UNKNOWN_OPTION',
+      refusal(location, other, known),
+    );
   }
   if (Object.keys(set).length === 0) throw new RateLimitConfigError(messages.wrongPatch(location, patch, known));
   return set;

@@ -1,6 +1,6 @@
 import { RateLimitExceededException } from '../../app/http/rate-limit.exceptions.js';
 import type { ReservedCheck } from '../../app/limiter/reservation.js';
-import { RateLimitArgumentError, RateLimitConfigError } from '../../engine/errors/errors.js';
+import { argumentError, RateLimitArgumentError, RateLimitConfigError } from '../../engine/errors/errors.js';
 import { logger } from '../../engine/errors/logger.js';
 import { aiMessages } from '../../engine/errors/messages/ai.js';
 import { checkValue, wholeNumber } from '../../engine/options/check-options.js';
@@ -25,7 +25,7 @@ function mostTokens({ prompt, tools, responseFormat, maxOutputTokens }: ModelCal
 function assertEstimate(estimate: unknown): asserts estimate is TokenUsage {
   const { inputTokens, outputTokens } = (estimate ?? {}) as Partial<TokenUsage>;
   if ([inputTokens, outputTokens].every((count) => Number.isSafeInteger(count) && count! >= 0)) return;
-  throw new RateLimitArgumentError(aiMessages.wrongEstimate(estimate), { code: 'SLUICE_INVALID_RESULT' });
+  throw argumentError('SLUICE_INVALID_RESULT', aiMessages.wrongEstimate(estimate));
 }
 
 /** Parts that are files, wherever they appear. */

@@ -2,7 +2,7 @@ import { Inject } from '@nestjs/common';
 import type { LimitDefinition } from '../../app/config/limit-definition.js';
 import { listedLimits } from '../../app/limiter/limit-checks.js';
 import { Limiter } from '../../app/limiter/limiter.js';
-import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { configError, RateLimitConfigError } from '../../engine/errors/errors.js';
 import { bullmqMessages } from '../../engine/errors/messages/bullmq.js';
 import { LimiterService } from '../../nest/limiter.service.js';
 import {
@@ -94,8 +94,7 @@ export function JobRateLimit<J extends LimitedJob = AnyJob>(
     // Request-scoped processors are made for each job; the limits belong to the app.
     const ofApps = new WeakMap<LimiterService, JobLimits<LimitedJob>>();
     const find = ({ [SERVICE]: service }: LimitedHost): JobLimits<LimitedJob> => {
-      if (service === undefined)
-        throw new RateLimitConfigError(bullmqMessages.noService(location), { code: 'SLUICE_NOT_INJECTED' });
+      if (service === undefined) throw configError('SLUICE_NOT_INJECTED', bullmqMessages.noService(location));
       let found = ofApps.get(service);
       if (found === undefined) {
         const limiters = given.map((limit) => service.declared(limit, location));

@@ -3,7 +3,7 @@ import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-hos
 import type { GraphQLResolveInfo, GraphQLSchema } from 'graphql';
 import type { Phase } from '../../app/config/common-limit-options.js';
 import { RATE_LIMIT_STORE } from '../../app/config/tokens.js';
-import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { configError } from '../../engine/errors/errors.js';
 import { logger } from '../../engine/errors/logger.js';
 import { graphqlMessages } from '../../engine/errors/messages/graphql.js';
 import { Answers } from '../../nest/request/answers.js';
@@ -66,7 +66,7 @@ export class Operations {
 
   /** Finds the services once all modules are initialized. */
   open: () => OperationServices = () => {
-    throw new RateLimitConfigError(graphqlMessages.noRateLimitModule(), { code: 'SLUICE_NO_MODULE' });
+    throw configError('SLUICE_NO_MODULE', graphqlMessages.noRateLimitModule());
   };
 
   private get services(): OperationServices {

@@ -17,7 +17,7 @@ import {
 import { ApplicationConfig, HttpAdapterHost, ModuleRef } from '@nestjs/core';
 import type { Observable } from 'rxjs';
 import { LimitRegistry } from '../../app/rules/limit-registry.js';
-import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { configError, RateLimitConfigError } from '../../engine/errors/errors.js';
 import { moduleLogger } from '../../engine/errors/logger.js';
 import { graphqlMessages } from '../../engine/errors/messages/graphql.js';
 import type { Awaitable } from '../../engine/util/awaitable.js';
@@ -132,7 +132,7 @@ export class RateLimitGraphqlModule implements OnModuleInit, OnApplicationBootst
 }
 
 function loadedLazily(): RateLimitConfigError {
-  return new RateLimitConfigError(graphqlMessages.loadedLazily(), { code: 'SLUICE_LAZY_MODULE' });
+  return configError('SLUICE_LAZY_MODULE', graphqlMessages.loadedLazily());
 }
 
 /** Checks the limits that need to know the user, for apps whose other limits don't need an interceptor. */

@@ -5,7 +5,7 @@ import { RateLimitTimeoutError } from '../../app/waiting/waiting-errors.js';
 import type { Turn } from '../../app/waiting/turn.js';
 import type { WaitQueues } from '../../app/waiting/wait-queues.js';
 import type { WaitOptions } from '../../app/waiting/waiting-call.js';
-import { RateLimitArgumentError, RateLimitStoreError } from '../../engine/errors/errors.js';
+import { argumentError, RateLimitStoreError } from '../../engine/errors/errors.js';
 import { logger, OnceLogger } from '../../engine/errors/logger.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { outboundMessages } from '../../engine/errors/messages/outbound.js';
@@ -81,9 +81,7 @@ export class OutboundCaller<Sent, Answer> {
     const { priority, location } = this.settings;
     const given: unknown = typeof priority === 'function' ? priority(copy()) : priority;
     if (Number.isFinite(given)) return given as number;
-    throw new RateLimitArgumentError(outboundMessages.wrongPriority(location, given), {
-      code: 'SLUICE_INVALID_RESULT',
-    });
+    throw argumentError('SLUICE_INVALID_RESULT', outboundMessages.wrongPriority(location, given));
   }
 }
 

@@ -1,7 +1,7 @@
 import { Inject, Injectable, type OnModuleDestroy } from '@nestjs/common';
 import type { LimitDefinition } from '../../app/config/limit-definition.js';
 import { RATE_LIMIT_STORE } from '../../app/config/tokens.js';
-import { RateLimitConfigError, RateLimitStoreError } from '../../engine/errors/errors.js';
+import { configError, RateLimitStoreError } from '../../engine/errors/errors.js';
 import { logger, OnceLogger } from '../../engine/errors/logger.js';
 import { outboundMessages } from '../../engine/errors/messages/outbound.js';
 import { WaitQueues } from '../../app/waiting/wait-queues.js';
@@ -76,9 +76,7 @@ export class OutboundLimiter implements OnModuleDestroy {
     for (const rule of rules) {
       if (!(rule instanceof LearnedRule)) continue;
       if (settings.learn === false) {
-        throw new RateLimitConfigError(outboundMessages.learnedWithoutLearn(location, rule.name), {
-          code: 'SLUICE_MISSING_OPTION',
-        });
+        throw configError('SLUICE_MISSING_OPTION', outboundMessages.learnedWithoutLearn(location, rule.name));
       }
       rule.waitAtMost(settings.maxLearnedWaitMs);
     }
@@ -105,7 +103,5 @@ function refuseOtherNames(learn: boolean | object, rules: readonly OutboundRule[
   const names = rules.map(({ name }) => name);
   const other = Object.keys(learn).find((name) => !names.includes(name));
   if (other !== undefined)
-    throw new RateLimitConfigError(outboundMessages.learnsOther(location, other, names), {
-      code: 'SLUICE_UNKNOWN_LIMIT',
-    });
+    throw configError('SLUICE_UNKNOWN_LIMIT', outboundMessages.learnsOther(location, other, names));
 }

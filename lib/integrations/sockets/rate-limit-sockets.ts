@@ -1,5 +1,5 @@
 import type { INestApplicationContext, Type, WebSocketAdapter } from '@nestjs/common';
-import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { configError, RateLimitConfigError } from '../../engine/errors/errors.js';
 import { socketMessages } from '../../engine/errors/messages/sockets.js';
 import { asObject } from '../../engine/util/objects.js';
 import { providerOf } from '../../nest/copies.js';
@@ -23,11 +23,9 @@ export function rateLimitSockets<Adapter extends WebSocketAdapter>(
   adapter: Adapter,
   options: SocketLimitOptions,
 ): Adapter {
-  if (!hasMethod(app, 'get'))
-    throw new RateLimitConfigError(socketMessages.noApp(app), { code: 'SLUICE_NOT_INJECTED' });
+  if (!hasMethod(app, 'get')) throw configError('SLUICE_NOT_INJECTED', socketMessages.noApp(app));
   if (!hasMethod(adapter, 'create')) throw new RateLimitConfigError(socketMessages.noAdapter(adapter));
-  if (limited.has(adapter))
-    throw new RateLimitConfigError(socketMessages.limitedTwice(), { code: 'SLUICE_DUPLICATE_MODULE' });
+  if (limited.has(adapter)) throw configError('SLUICE_DUPLICATE_MODULE', socketMessages.limitedTwice());
   const settings = readSocketOptions(options);
   const find = <T>(token: Type<T> | symbol): T =>
     providerOf(app, token, 'rateLimitSockets', socketMessages.noRateLimitModule());

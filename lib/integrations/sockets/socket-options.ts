@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { LimitDefinition } from '../../app/config/limit-definition.js';
 import { listedLimits } from '../../app/limiter/limit-checks.js';
-import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { configError } from '../../engine/errors/errors.js';
 import { socketMessages } from '../../engine/errors/messages/sockets.js';
 import { checkValue, knownOptions, wholeNumber } from '../../engine/options/check-options.js';
 import { callableOrClass } from '../../engine/options/kinds.js';
@@ -75,7 +75,7 @@ export function readSocketOptions(given: unknown): SocketSettings {
     frames: limitsOf('frames', options.frames),
   };
   if (Object.values(lists).every(({ length }) => length === 0)) {
-    throw new RateLimitConfigError(socketMessages.noLimits(), { code: 'SLUICE_INVALID_LIMIT' });
+    throw configError('SLUICE_INVALID_LIMIT', socketMessages.noLimits());
   }
   const most = closeAfter === false ? Infinity : wholeNumber(LOCATION, 'closeAfter', closeAfter);
   return { ...lists, closeAfter: most, authenticate, address };

@@ -1,6 +1,11 @@
 import { Logger, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
 import { isRedisConnection, wrongRedis } from '../../app/config/redis-option.js';
-import { RateLimitArgumentError, RateLimitConfigError, RateLimitStoreError } from '../../engine/errors/errors.js';
+import {
+  configError,
+  RateLimitArgumentError,
+  RateLimitConfigError,
+  RateLimitStoreError,
+} from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { redisMessages } from '../../engine/errors/messages/redis.js';
 import { throttlerStorageMessages } from '../../engine/errors/messages/throttler-storage.js';
@@ -96,8 +101,7 @@ export class SluiceThrottlerStorage implements OnModuleInit, OnModuleDestroy {
   constructor(options: SluiceThrottlerStorageOptions) {
     const given = knownOptions<SluiceThrottlerStorageOptions>(LOCATION, options, OPTIONS);
     const { redis, timeout = 250, prefix = 'sluice', maxKeys = 100_000, clock } = given;
-    if (!isRedisConnection(redis))
-      throw new RateLimitConfigError(wrongRedis(LOCATION, redis), { code: 'SLUICE_INVALID_REDIS' });
+    if (!isRedisConnection(redis)) throw configError('SLUICE_INVALID_REDIS', wrongRedis(LOCATION, redis));
     const timeoutMs = duration(LOCATION, 'timeout', timeout) / 1000;
     if (timeoutMs > MAX_TIMEOUT_MS) {
       throw new RateLimitConfigError(messages.wrongOption(LOCATION, 'timeout', timeout, 'at most 1 hour'));

@@ -1,4 +1,4 @@
-import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { configError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { BUILT_IN } from '../../app/key-resolvers/global.js';
 import { ipIdentity } from '../../app/key-resolvers/ip.js';
@@ -38,9 +38,7 @@ export class Identities {
   refuseOthers(names: readonly string[]): void {
     for (const name of Object.keys(this.byName)) {
       if (!names.includes(name))
-        throw new RateLimitConfigError(messages.unknownOption(LOCATION, `key.${name}`, names), {
-          code: 'SLUICE_UNKNOWN_OPTION',
-        });
+        throw configError('SLUICE_UNKNOWN_OPTION', messages.unknownOption(LOCATION, `key.${name}`, names));
     }
   }
 

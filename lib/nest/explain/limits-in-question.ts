@@ -1,6 +1,6 @@
 import type { ExecutionContext } from '@nestjs/common';
 import type { RateLimitSettings } from '../../app/config/settings.js';
-import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { configError, RateLimitConfigError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { identityOfShown } from '../../engine/limits/hierarchy.js';
 import { findEarly } from '../request/requests.js';
@@ -69,7 +69,7 @@ export class LimitsInQuestion {
     const declaration = { location: LOCATION, namespace: '', inCall: true };
     const rules = typeof limit === 'string' ? this.named(limit) : [this.registry.rule(limit, declaration)];
     if (share !== undefined && !rules.some((rule) => rule.settings.trait?.option === 'share')) {
-      throw new RateLimitConfigError(messages.noShare(rules[0]!.name), { code: 'SLUICE_UNSUPPORTED_CALL' });
+      throw configError('SLUICE_UNSUPPORTED_CALL', messages.noShare(rules[0]!.name));
     }
     refuseImpossibleKey(rules, key, LOCATION);
     const identities = new Map<Rule, string>();
@@ -165,9 +165,10 @@ export class LimitsInQuestion {
     const found = rules.filter((rule) => rule.name === name);
     if (found.length > 0) return found;
     const known = [...new Set(rules.map((rule) => rule.name))];
-    throw new RateLimitConfigError(messages.unnamedLimit(LOCATION, name, known, this.registry.choosesByRequest), {
-      code: 'SLUICE_UNKNOWN_LIMIT',
-    });
+    throw configError(
+      'SLUICE_UNKNOWN_LIMIT',
+      messages.unnamedLimit(LOCATION, name, known, this.registry.choosesByRequest),
+    );
   }
 }
 
@@ -207,7 +208,7 @@ function findRoute(
 }
 
 function unknownRoute(message: string): RateLimitConfigError {
-  return new RateLimitConfigError(message, { code: 'SLUICE_UNKNOWN_ROUTE' });
+  return configError('SLUICE_UNKNOWN_ROUTE', message);
 }
 
 function handlersOf(type: HandlerClass, classes: HandlerClasses): Map<string, Handler> {

@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import type { ExecutionContext, Type } from '@nestjs/common';
 import type { LimitDefinition } from '../../app/config/limit-definition.js';
 import { isLimit } from '../../app/limiter/limit-checks.js';
-import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { configError, RateLimitConfigError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { refuseUnknown, wholeNumber } from '../../engine/options/check-options.js';
 
@@ -124,8 +124,6 @@ function isIdentity(value: unknown): value is string {
 
 function wrongOption(option: string, got: unknown, expected: string): RateLimitConfigError {
   if (got === undefined)
-    return new RateLimitConfigError(messages.missingOption(LOCATION, option, expected), {
-      code: 'SLUICE_MISSING_OPTION',
-    });
+    return configError('SLUICE_MISSING_OPTION', messages.missingOption(LOCATION, option, expected));
   return new RateLimitConfigError(messages.wrongOption(LOCATION, option, got, expected));
 }

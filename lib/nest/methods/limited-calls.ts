@@ -9,7 +9,7 @@ import type { Declaration } from '../../app/rules/declaration.js';
 import { lineageOf } from '../../app/rules/declared-metadata.js';
 import { LimitRegistry } from '../../app/rules/limit-registry.js';
 import { writtenName } from '../../app/rules/namespaces.js';
-import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { configError, RateLimitConfigError } from '../../engine/errors/errors.js';
 import { methodMessages } from '../../engine/errors/messages/app-code.js';
 import { LongTimeout } from '../../engine/util/long-timeout.js';
 import { LimiterService } from '../limiter.service.js';
@@ -73,14 +73,12 @@ export class LimitedCalls implements OnModuleInit, OnModuleDestroy {
     // Until its turn comes, Nest has an object of the class that no constructor has set up.
     if (!Object.hasOwn(service, 'decisions$')) throw notInjected(methodMessages.tooEarly(location));
     if (!isNamed && writtenName({ name: className }) === undefined)
-      throw new RateLimitConfigError(methodMessages.needsName(location), { code: 'SLUICE_INVALID_NAMESPACE' });
+      throw configError('SLUICE_INVALID_NAMESPACE', methodMessages.needsName(location));
     const rule = this.module.get(LimitRegistry, { strict: false }).rule(limit, declaration);
     refuseWrongList([rule], location);
     const { hasKey, key } = rule.settings;
     if (settings.key === undefined && hasKey === true && key.given !== ALL_CALLS) {
-      throw new RateLimitConfigError(methodMessages.needsKey(location, rule.name, key.given), {
-        code: 'SLUICE_MISSING_OPTION',
-      });
+      throw configError('SLUICE_MISSING_OPTION', methodMessages.needsKey(location, rule.name, key.given));
     }
     return service.ofRule(rule);
   }
@@ -118,7 +116,7 @@ export function callsOf(instance: unknown, site: LimitedMethodSite): LimitedCall
 }
 
 function notInjected(message: string): RateLimitConfigError {
-  return new RateLimitConfigError(message, { code: 'SLUICE_NOT_INJECTED' });
+  return configError('SLUICE_NOT_INJECTED', message);
 }
 
 function belongTo(instance: unknown, calls: unknown): void {

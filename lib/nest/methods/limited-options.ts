@@ -1,4 +1,4 @@
-import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { configError, RateLimitConfigError } from '../../engine/errors/errors.js';
 import { methodMessages } from '../../engine/errors/messages/app-code.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { isCost } from '../../engine/limits/arguments.js';
@@ -91,7 +91,7 @@ export function readLimitedOptions(given: unknown, location: string): LimitedSet
   if (onLimit !== 'wait') {
     for (const option of ['timeout', 'signal'] as const) {
       if (options[option] !== undefined)
-        throw new RateLimitConfigError(methodMessages.onlyWaits(location, option), { code: 'SLUICE_EXCLUDED_OPTIONS' });
+        throw configError('SLUICE_EXCLUDED_OPTIONS', methodMessages.onlyWaits(location, option));
     }
   }
   return { ...options, onLimit };

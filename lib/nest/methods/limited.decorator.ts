@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import { Inject } from '@nestjs/common';
 import type { LimitDefinition } from '../../app/config/limit-definition.js';
 import { isLimit } from '../../app/limiter/limit-checks.js';
-import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { configError, RateLimitConfigError } from '../../engine/errors/errors.js';
 import { methodMessages } from '../../engine/errors/messages/app-code.js';
 import { askMessages } from '../../engine/errors/messages/calls.js';
 import { addSite, callsOf, keepCalls, LIMITED_METHOD, LimitedCalls, LimitedMethodSite } from './limited-calls.js';
@@ -47,11 +47,10 @@ export function Limited(
     const isStatic = typeof target === 'function';
     const type = isStatic ? target : target.constructor;
     const location = `@Limited on ${type.name || 'a class without a name'}.${String(name)}`;
-    if (isStatic) throw new RateLimitConfigError(methodMessages.isStatic(location), { code: 'SLUICE_NOT_INJECTED' });
+    if (isStatic) throw configError('SLUICE_NOT_INJECTED', methodMessages.isStatic(location));
     const method: unknown = descriptor?.value;
     if (typeof method !== 'function') throw new RateLimitConfigError(methodMessages.noMethod(location, method));
-    if (!isLimit(limit))
-      throw new RateLimitConfigError(askMessages.noLimits(location, limit), { code: 'SLUICE_INVALID_LIMIT' });
+    if (!isLimit(limit)) throw configError('SLUICE_INVALID_LIMIT', askMessages.noLimits(location, limit));
     const site = new LimitedMethodSite(location, type.name, String(name), limit, readLimitedOptions(options, location));
     addSite(target, site);
     if (!injected.has(target)) {

@@ -1,7 +1,7 @@
 import type { Outcome } from '../../app/config/common-limit-options.js';
 import type { Rule } from '../../app/rules/rule.js';
 import type { LeaseEnd } from '../../engine/algorithms/algorithm.js';
-import { RateLimitArgumentError } from '../../engine/errors/errors.js';
+import { argumentError } from '../../engine/errors/errors.js';
 import type { Attempts } from '../../engine/errors/logger.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { assertActual } from '../../engine/limits/arguments.js';
@@ -27,8 +27,7 @@ export function countedUnits(rule: Rule, outcome: Outcome, attempts: Attempts): 
 /** Checks the result of a `count` function. Throws for a value that its type forbids, such as `undefined` after a forgotten `return`. */
 function checked(counted: boolean | number): boolean | number {
   if (typeof counted === 'boolean') return counted;
-  if (typeof counted !== 'number')
-    throw new RateLimitArgumentError(messages.wrongCount(counted), { code: 'SLUICE_INVALID_RESULT' });
+  if (typeof counted !== 'number') throw argumentError('SLUICE_INVALID_RESULT', messages.wrongCount(counted));
   assertActual(counted);
   return counted;
 }

@@ -1,5 +1,5 @@
 import { STATUS_CODES, validateHeaderName, validateHeaderValue } from 'node:http';
-import { RateLimitArgumentError } from '../../engine/errors/errors.js';
+import { argumentError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { isObject } from '../../engine/options/values.js';
 import { MAX_STATUS, MIN_STATUS, type RefusalResponse } from '../../app/http/refusal-answer.js';
@@ -15,7 +15,7 @@ export function readRefusal(made: unknown): Partial<RefusalResponse> {
     !isPart(made['body']) ||
     !isPart(made['headers'])
   ) {
-    throw new RateLimitArgumentError(messages.wrongRefusal(made), { code: 'SLUICE_INVALID_RESULT' });
+    throw argumentError('SLUICE_INVALID_RESULT', messages.wrongRefusal(made));
   }
   if (made['body'] !== undefined) assertSendable(made['body'] as object);
   for (const [name, value] of Object.entries(made['headers'] ?? {})) {

@@ -10,7 +10,7 @@ import { withAncestors } from '../../app/rules/route-rules.js';
 import { partsOf } from '../../app/transports/read-request.js';
 import { WaitQueues } from '../../app/waiting/wait-queues.js';
 import { Attempts, logger } from '../../engine/errors/logger.js';
-import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { configError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { mapAll } from '../../engine/util/awaitable.js';
 import { decideEnforced } from '../../storage/stores/decide.js';
@@ -53,7 +53,7 @@ export class RejectedRequests {
     if (rules === undefined) {
       rules = withAncestors([rule], location);
       if (rules.some((each) => each.limit.algorithm.leases !== undefined)) {
-        throw new RateLimitConfigError(messages.holdsRejections(location), { code: 'SLUICE_UNSUPPORTED_LIMIT' });
+        throw configError('SLUICE_UNSUPPORTED_LIMIT', messages.holdsRejections(location));
       }
       this.levels.set(rule, rules);
     }

@@ -1,6 +1,6 @@
 import type { ArgumentsHost, ExecutionContext } from '@nestjs/common';
 import type { Rule } from '../../app/rules/rule.js';
-import { RateLimitArgumentError } from '../../engine/errors/errors.js';
+import { argumentError, RateLimitArgumentError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { assertActual } from '../../engine/limits/arguments.js';
 import type { CheckResult, Decision } from '../../engine/limits/decision.js';
@@ -55,8 +55,7 @@ export class RequestDecision implements CheckResult {
     const costly = applicable.filter((rule) => isNamed(rule) && passesOn(rule));
     const levels = new Set(costly.flatMap((rule) => rule.ancestorsOfSameCost));
     const meant = (rule: Rule) => isNamed(rule) || (levels.has(rule) && rule.limit.algorithm.leases === undefined);
-    if (!applicable.some(meant))
-      throw new RateLimitArgumentError(messages.nothingToSettle(name), { code: 'SLUICE_UNSUPPORTED_CALL' });
+    if (!applicable.some(meant)) throw argumentError('SLUICE_UNSUPPORTED_CALL', messages.nothingToSettle(name));
     const open = this.#request.charges.filter(({ rule, settled }) => !settled && meant(rule));
     await Promise.all(open.map((charge) => settleCharge(charge, actual)));
   }

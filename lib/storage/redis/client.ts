@@ -1,6 +1,6 @@
 /** @ts-ignore ioredis is optional; without it, these types are `any`. */
 import type { Cluster, ClusterNode, Redis, RedisOptions } from 'ioredis';
-import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { configError, RateLimitConfigError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { reasonOf, withoutSecretsIn } from '../../engine/errors/reasons.js';
 import { redisMessages } from '../../engine/errors/messages/redis.js';
@@ -72,7 +72,7 @@ export function isClient(redis: unknown): redis is RedisClient | NodeRedisConnec
 export function connectionOf(client: RedisClient | NodeRedisConnection | Connection): Connection {
   if (isIoredis(client)) return client;
   if (isNodeRedis(client)) return adapt(client);
-  throw new RateLimitConfigError(redisMessages.noClient(refusalOf(client), client), { code: 'SLUICE_INVALID_REDIS' });
+  throw configError('SLUICE_INVALID_REDIS', redisMessages.noClient(refusalOf(client), client));
 }
 
 export function isCluster(client: RedisClient): client is Cluster;
@@ -118,9 +118,7 @@ export async function createClient(
     return make(ioredis, redis, timeoutMs);
   } catch (error) {
     // Without a cause, since that may contain the URL and with it a password.
-    throw new RateLimitConfigError(messages.unusableRedis(withoutSecretsIn(reasonOf(error))), {
-      code: 'SLUICE_INVALID_REDIS',
-    });
+    throw configError('SLUICE_INVALID_REDIS', messages.unusableRedis(withoutSecretsIn(reasonOf(error))));
   }
 }
 

@@ -6,7 +6,7 @@ import {
   toCheckResult,
 } from '../../engine/limits/decision.js';
 import { algorithms } from '../../engine/algorithms/index.js';
-import { RateLimitArgumentError } from '../../engine/errors/errors.js';
+import { argumentError, RateLimitArgumentError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
 import type { CheckEntry } from '../../engine/limits/counter.js';
@@ -14,9 +14,7 @@ import type { Check, HeldLease, Refund, StoreDecision } from './store.js';
 
 /** The error of a call for the history of a limit whose algorithm keeps none. */
 export function noHistory({ name }: { readonly name: string }): RateLimitArgumentError {
-  return new RateLimitArgumentError(messages.noHistory(name, algorithms.withAny('history')), {
-    code: 'SLUICE_UNSUPPORTED_CALL',
-  });
+  return argumentError('SLUICE_UNSUPPORTED_CALL', messages.noHistory(name, algorithms.withAny('history')));
 }
 
 /** The charge of a decision for an entry: everything that is needed to refund it, settle it or hold it later. */

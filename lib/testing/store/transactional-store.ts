@@ -1,5 +1,5 @@
 import type { WindowCount } from '../../engine/algorithms/algorithm.js';
-import { RateLimitArgumentError, RateLimitStoreError } from '../../engine/errors/errors.js';
+import { argumentError, RateLimitArgumentError, RateLimitStoreError } from '../../engine/errors/errors.js';
 import { ownStoreMessages } from '../../engine/errors/messages/own-store.js';
 import { type Counter, startsOf } from '../../engine/limits/counter.js';
 import { answerWith, DirectStore } from '../../storage/stores/decide.js';
@@ -182,8 +182,9 @@ export abstract class TransactionalStore extends DirectStore implements Store {
       (limit.takesCredits && "'credits'") ||
       (kept !== undefined && `'${kept.name}'`);
     if (what)
-      throw new RateLimitArgumentError(ownStoreMessages.cannotKeep(limit.name, what, this.constructor.name), {
-        code: 'SLUICE_UNSUPPORTED_CALL',
-      });
+      throw argumentError(
+        'SLUICE_UNSUPPORTED_CALL',
+        ownStoreMessages.cannotKeep(limit.name, what, this.constructor.name),
+      );
   }
 }

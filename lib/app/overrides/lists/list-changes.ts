@@ -1,5 +1,5 @@
 import type { ListEntry, ListName } from '../../config/list-entry.js';
-import { RateLimitConfigError } from '../../../engine/errors/errors.js';
+import { configError } from '../../../engine/errors/errors.js';
 import { keyMessages } from '../../../engine/errors/messages/calls.js';
 import { refuseImpossibleKeys } from '../../rules/possible-keys.js';
 import type { LiveOverrides } from '../live-overrides.js';
@@ -76,9 +76,7 @@ export class ListChanges {
     }
     const expected = this.live.problemOfIdentity(text);
     if (expected !== undefined)
-      throw new RateLimitConfigError(keyMessages.secretOption(location, option, expected), {
-        code: 'SLUICE_INVALID_KEY',
-      });
+      throw configError('SLUICE_INVALID_KEY', keyMessages.secretOption(location, option, expected));
   }
 
   private limit(name: string | undefined, location: string): string {

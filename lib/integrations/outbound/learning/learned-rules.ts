@@ -1,7 +1,7 @@
 import type { LimitDefinition } from '../../../app/config/limit-definition.js';
 import type { LimitRegistry } from '../../../app/rules/limit-registry.js';
 import type { Rule } from '../../../app/rules/rule.js';
-import { RateLimitConfigError } from '../../../engine/errors/errors.js';
+import { configError } from '../../../engine/errors/errors.js';
 import { outboundMessages } from '../../../engine/errors/messages/outbound.js';
 import { CompiledLimit } from '../../../engine/limits/compiled-limit.js';
 import { refuseUnknown } from '../../../engine/options/check-options.js';
@@ -114,12 +114,9 @@ export class LearnedRules {
     const { name } = definition as { name?: unknown };
     const known = this.byName.get(name as string);
     if (known !== undefined) return known;
-    if (name === undefined)
-      throw new RateLimitConfigError(outboundMessages.learnedWithoutName(location), { code: 'SLUICE_MISSING_OPTION' });
+    if (name === undefined) throw configError('SLUICE_MISSING_OPTION', outboundMessages.learnedWithoutName(location));
     if (this.registry.has(name as string)) {
-      throw new RateLimitConfigError(outboundMessages.learnedIsDefined(location, name as string), {
-        code: 'SLUICE_DUPLICATE_LIMIT',
-      });
+      throw configError('SLUICE_DUPLICATE_LIMIT', outboundMessages.learnedIsDefined(location, name as string));
     }
     const { configured } = this.registry.rule({ ...FIRST_LIMIT, name } as LimitDefinition, { location, namespace: '' });
     const { shadow, onStoreError } = configured;

@@ -1,5 +1,5 @@
 import { type Anchor, type AnchorOption, asksForAnchor, readAnchor } from '../../../engine/algorithms/anchor.js';
-import { RateLimitArgumentError } from '../../../engine/errors/errors.js';
+import { argumentError, RateLimitArgumentError } from '../../../engine/errors/errors.js';
 import type { Feature } from '../feature.js';
 import type { Algorithm } from '../../../engine/algorithms/algorithm.js';
 import type { AlgorithmOptions } from '../../../engine/algorithms/index.js';
@@ -89,7 +89,7 @@ export const anchors: Feature = {
       metBy(anchor, limit, looks) {
         // If a changed rate has a fixed anchor, callers don't have to pass one.
         if (anchor === undefined && !looks && asksForAnchor(limit.options)) {
-          throw new RateLimitArgumentError(anchorMessages.noAnchor(limit.name), { code: 'SLUICE_UNSUPPORTED_CALL' });
+          throw argumentError('SLUICE_UNSUPPORTED_CALL', anchorMessages.noAnchor(limit.name));
         }
         return { anchor };
       },

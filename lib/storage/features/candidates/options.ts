@@ -3,7 +3,7 @@ import { object, readLater } from '../../../engine/options/kinds.js';
 import type { OptionRows } from '../../../engine/options/option-row.js';
 import type { Algorithm } from '../../../engine/algorithms/algorithm.js';
 import { asksForAnchor } from '../../../engine/algorithms/anchor.js';
-import { RateLimitConfigError } from '../../../engine/errors/errors.js';
+import { configError, RateLimitConfigError } from '../../../engine/errors/errors.js';
 import { messages } from '../../../engine/errors/messages/general.js';
 import { refuseForeignOptions } from '../../../engine/limits/limit-terms.js';
 import { checkTogether, refuseUnknown } from '../../../engine/options/check-options.js';
@@ -101,16 +101,11 @@ export const candidateVersion = {
     const { algo } = candidate;
     const own = algo === undefined ? algorithm : algorithms.get(algo);
     if (own === undefined)
-      throw new RateLimitConfigError(messages.unknownAlgorithm(within, algo, algorithms.names), {
-        code: 'SLUICE_UNKNOWN_ALGORITHM',
-      });
+      throw configError('SLUICE_UNKNOWN_ALGORITHM', messages.unknownAlgorithm(within, algo, algorithms.names));
     refuseOthers(candidate, own, within, known);
-    if (asksForAnchor(candidate))
-      throw new RateLimitConfigError(candidateMessages.anchor(within), { code: 'SLUICE_UNSUPPORTED_OPTION' });
+    if (asksForAnchor(candidate)) throw configError('SLUICE_UNSUPPORTED_OPTION', candidateMessages.anchor(within));
     if ((own.leases === undefined) !== (algorithm.leases === undefined)) {
-      throw new RateLimitConfigError(candidateMessages.holds(within, own.name, algorithm.name), {
-        code: 'SLUICE_UNSUPPORTED_OPTION',
-      });
+      throw configError('SLUICE_UNSUPPORTED_OPTION', candidateMessages.holds(within, own.name, algorithm.name));
     }
     const whole = wholeOf(definition, candidate);
     checkTogether(within, { ...counted, ...whole }, known.optionsOf(own));

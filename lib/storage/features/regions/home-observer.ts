@@ -1,4 +1,4 @@
-import { RateLimitArgumentError } from '../../../engine/errors/errors.js';
+import { argumentError, RateLimitArgumentError } from '../../../engine/errors/errors.js';
 import { cliMessages } from '../../../engine/errors/messages/cli.js';
 import type { CompiledLimit } from '../../../engine/limits/compiled-limit.js';
 import type { CheckEntry, Counter } from '../../../engine/limits/counter.js';
@@ -125,7 +125,7 @@ function inDoubt(decision: StoreDecision, entry: CheckEntry, doubt: HomeDoubt): 
 }
 
 function notBesideApp({ limit }: Counter): RateLimitArgumentError {
-  return new RateLimitArgumentError(cliMessages.notBesideApp(limit.name), { code: 'SLUICE_UNSUPPORTED_CALL' });
+  return argumentError('SLUICE_UNSUPPORTED_CALL', cliMessages.notBesideApp(limit.name));
 }
 
 /** Only regions need a record of the home. */

@@ -5,7 +5,7 @@ import type { FeaturedLimit, FeatureTerms, LimitFeature } from '../../../engine/
 import { Bare, bare } from '../../../engine/util/objects.js';
 import type { HomeClock } from './home-clock.js';
 import { homeParameters, lifetimeOf } from './terms.js';
-import { RateLimitArgumentError } from '../../../engine/errors/errors.js';
+import { argumentError } from '../../../engine/errors/errors.js';
 import type { RegionHolding } from '../../../engine/limits/key-reports.js';
 import { read, type ReadableStore } from '../../stores/feature-reading.js';
 import { worldMessages } from './messages.js';
@@ -120,7 +120,7 @@ export const HOLDINGS = 'regions';
 export async function holdingsOf(store: ReadableStore, counter: Counter): Promise<RegionHolding[]> {
   const { limit } = counter;
   const nowhere = (): never => {
-    throw new RateLimitArgumentError(worldMessages.oneRegion(limit.name), { code: 'SLUICE_UNSUPPORTED_CALL' });
+    throw argumentError('SLUICE_UNSUPPORTED_CALL', worldMessages.oneRegion(limit.name));
   };
   if (limitRegionsOf(limit) === undefined) nowhere();
   // The layer of regions answers this, since the layers below don't know the home.

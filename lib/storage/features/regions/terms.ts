@@ -1,6 +1,6 @@
 import type { Algorithm, Parameters } from '../../../engine/algorithms/algorithm.js';
 import { algorithms } from '../../../engine/algorithms/index.js';
-import { RateLimitConfigError } from '../../../engine/errors/errors.js';
+import { configError, RateLimitConfigError } from '../../../engine/errors/errors.js';
 import type { CompiledLimit } from '../../../engine/limits/compiled-limit.js';
 import { worldMessages } from './messages.js';
 
@@ -46,8 +46,7 @@ export function worldTerms(options: object, location: string): WorldTerms | unde
   if (given['scope'] !== WORLD) return undefined;
   const excluded = EXCLUDED.find((option) => given[option] !== undefined && given[option] !== false);
   const other = excluded ?? (typeof given['anchor'] === 'function' ? 'anchor' : undefined);
-  if (other !== undefined)
-    throw new RateLimitConfigError(worldMessages.excluded(location, other), { code: 'SLUICE_EXCLUDED_OPTIONS' });
+  if (other !== undefined) throw configError('SLUICE_EXCLUDED_OPTIONS', worldMessages.excluded(location, other));
   return { scope: WORLD };
 }
 
@@ -79,9 +78,7 @@ export function homeParameters(algorithm: Algorithm, declared: Parameters, locat
   const capability = capabilityOf(algorithm);
   if (capability === undefined) {
     const able = algorithms.namesOf((each) => capabilityOf(each) !== undefined);
-    throw new RateLimitConfigError(worldMessages.notFor(location, algorithm.name, able), {
-      code: 'SLUICE_UNSUPPORTED_OPTION',
-    });
+    throw configError('SLUICE_UNSUPPORTED_OPTION', worldMessages.notFor(location, algorithm.name, able));
   }
   const lifetime = lifetimeOf(algorithm, declared);
   const parameters = capability.parameters(declared, lifetime);

@@ -7,7 +7,7 @@ import type { Feature, TenantNow, TenantsNow } from '../feature.js';
 import { sharedBy, type ShareParameters, type Tenant } from './fair-share.js';
 import { ACTIVE_SLICES, later, partOf, SHARE_SLICES, sum } from './tenant-record.js';
 import { TENANTS_SCRIPT } from './tenants-script.generated.js';
-import { RateLimitArgumentError } from '../../../engine/errors/errors.js';
+import { argumentError } from '../../../engine/errors/errors.js';
 import { shareMessages } from './messages.js';
 import type { SharedLimitOptions } from './options.js';
 import { tenantsOf } from './tenant-weights.js';
@@ -140,8 +140,7 @@ export const shares: Feature<ShareTerms> = {
       calls: 'share.weight',
       by: bind(share.by, `${location}.share`, 'by'),
       metBy(name, limit) {
-        if (name === undefined)
-          throw new RateLimitArgumentError(shareMessages.noTenant(limit.name), { code: 'SLUICE_UNSUPPORTED_CALL' });
+        if (name === undefined) throw argumentError('SLUICE_UNSUPPORTED_CALL', shareMessages.noTenant(limit.name));
         return { tenant: tenants.tenant(name, limit.name) };
       },
       shown: ({ tenant }: ByTenant) => tenant && { tenant: tenant.id, weight: tenant.weight },

@@ -1,5 +1,5 @@
 import { moduleLogger } from '../../../engine/errors/logger.js';
-import { RateLimitConfigError } from '../../../engine/errors/errors.js';
+import { configError } from '../../../engine/errors/errors.js';
 import { hashIdentity } from '../../../engine/limits/identity.js';
 import type {
   FeaturedLimit,
@@ -48,9 +48,7 @@ export class LimitUsage extends Bare implements LimitFeature {
   constructor({ name, recordId, algorithm }: FeaturedLimit, terms: UsageTerms, location: string) {
     super();
     if (algorithm.leases !== undefined || algorithm.adapting !== undefined) {
-      throw new RateLimitConfigError(usageMessages.notRecorded(location, algorithm.name), {
-        code: 'SLUICE_UNSUPPORTED_OPTION',
-      });
+      throw configError('SLUICE_UNSUPPORTED_OPTION', usageMessages.notRecorded(location, algorithm.name));
     }
     this.limit = name;
     this.recordId = recordId;

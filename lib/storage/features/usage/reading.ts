@@ -1,4 +1,4 @@
-import { RateLimitArgumentError } from '../../../engine/errors/errors.js';
+import { argumentError, RateLimitArgumentError } from '../../../engine/errors/errors.js';
 import type { CompiledLimit } from '../../../engine/limits/compiled-limit.js';
 import { readMembers } from '../../../engine/limits/consume-options.js';
 import type { Counter } from '../../../engine/limits/counter.js';
@@ -98,8 +98,7 @@ export async function* exportOf(
 
 function recordingOf(limit: CompiledLimit): UsageRecording {
   const usage = limitUsageOf(limit);
-  if (usage === undefined)
-    throw new RateLimitArgumentError(usageMessages.noUsage(limit.name), { code: 'SLUICE_UNSUPPORTED_CALL' });
+  if (usage === undefined) throw argumentError('SLUICE_UNSUPPORTED_CALL', usageMessages.noUsage(limit.name));
   return usage.recording;
 }
 

@@ -12,7 +12,7 @@ import {
   type TimeRange,
 } from './range.js';
 import { limitUsageOf, usageRecords } from './limit-usage.js';
-import { RateLimitArgumentError } from '../../../engine/errors/errors.js';
+import { argumentError, RateLimitArgumentError } from '../../../engine/errors/errors.js';
 import type { Store } from '../../stores/store.js';
 import { usageMessages } from './messages.js';
 import { RedisUsageReader } from './redis-reader.js';
@@ -144,5 +144,5 @@ export function pagesOf(
 }
 
 function noStore({ name }: CompiledLimit): RateLimitArgumentError {
-  return new RateLimitArgumentError(usageMessages.noStore(name), { code: 'SLUICE_UNSUPPORTED_CALL' });
+  return argumentError('SLUICE_UNSUPPORTED_CALL', usageMessages.noStore(name));
 }
