@@ -200,6 +200,11 @@ describe('@JobRateLimit', () => {
     [[], { key: 'all' }, /@JobRateLimit of SyncProcessor: expected the name of a defined limit.+, received \[\]/],
     ['slow', undefined, '@JobRateLimit of SyncProcessor: expected an object of options, received undefined'],
     ['slow', {}, '@JobRateLimit of SyncProcessor.key: missing, expected a string that is not empty, or a function'],
+    [
+      'slow',
+      { key: class ByName {} },
+      /key: expected a string that is not empty, or a function of the job, received .*ByName/,
+    ],
     ['slow', { key: '' }, "key: expected a string that is not empty, or a function of the job, received ''"],
     ['slow', { key: 'all', cost: -1 }, 'cost: expected a whole number >= 0, or a function of the job, received -1'],
     ['slow', { key: 'all', recheck: 0 }, /recheck: expected milliseconds or a duration.+, received 0/],

@@ -273,6 +273,18 @@ describe.each(variants(['on Redis', 'in process']))('fetch, counted %s', (place)
     ['no options', 'few', 5, 'OutboundLimiter.fetch: expected an object of options, received 5'],
     ['an unknown option', 'few', { colour: 1 }, "unknown option 'colour', expected one of key, cost, timeout"],
     ['an empty key', 'few', { key: '' }, "key: expected a string that is not empty, or a function, received ''"],
+    [
+      'a class as key',
+      'few',
+      { key: class ByHost {} },
+      /key: expected a string that is not empty, or a function, received .*ByHost/,
+    ],
+    [
+      'a class as cost',
+      'few',
+      { cost: class ByHost {} },
+      /cost: expected a whole number >= 0, or a function, received .*ByHost/,
+    ],
     ['a cost', 'few', { cost: 0.5 }, 'cost: expected a whole number >= 0, or a function, received 0.5'],
     ['a timeout', 'few', { timeout: 'soon' }, /timeout: expected milliseconds or a duration.+, received 'soon'/],
     ['a settlement', 'few', { settle: 4 }, 'settle: expected a function, received 4'],
