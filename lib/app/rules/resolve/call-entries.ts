@@ -1,7 +1,7 @@
 import { argumentError } from '../../../engine/errors/errors.js';
 import { withinMessages } from '../../../engine/errors/messages/calls.js';
 import { isObject } from '../../../engine/options/values.js';
-import { assertKey, leastImportant } from '../../../engine/limits/arguments.js';
+import { assertKey, leastImportant, type Priority } from '../../../engine/limits/arguments.js';
 import type { Asked } from '../../../engine/limits/consume-options.js';
 import { type CheckEntry, counterId } from '../../../engine/limits/counter.js';
 import type { Call, Rule } from '../rule.js';
@@ -53,7 +53,7 @@ export function levelsOf(rule: Rule, key: unknown, call: LevelCall): readonly Le
 export function callEntries(rule: Rule, key: string, asked: Asked, looks = false): [CheckEntry, ...CheckEntry[]] {
   const [own, ...above] = levelsOf(rule, key, asked);
   const entry = callEntry(rule, own!.identity, asked.cost, asked, looks);
-  return [entry, ...above.map((level) => entryAbove(level, level.cost, [asked]))];
+  return [entry, ...above.map((level) => entryAbove(level, level.cost, priorityAt(level.rule, asked)))];
 }
 
 /** One counter in a check of several limits. */
@@ -97,7 +97,7 @@ export function mergedEntries(checks: readonly LevelsCheck[]): CheckEntry[] {
   return [...nodes.values()].map((node) =>
     node.isListed
       ? callEntry(node.rule, node.identity, costOf(node).total, node.calls[0]!)
-      : entryAbove(node, costOf(node).total, node.calls),
+      : entryAbove(node, costOf(node).total, leastImportant(node.calls.map((call) => priorityAt(node.rule, call)))),
   );
 }
 
@@ -123,10 +123,14 @@ function costAbove(rule: Rule, within: number, hasCost: boolean): number {
   return rule.hasCost && !hasCost ? rule.fixedCost : within;
 }
 
-/** The entry for an ancestor. Calls that set no priority use the ancestor's own. */
-function entryAbove({ rule, identity }: Level, cost: number, calls: readonly Asked[]): CheckEntry {
-  const priority = leastImportant(calls.map((call) => (call.hasPriority ? call.priority : rule.fixedPriority)));
+/** The entry for an ancestor. */
+function entryAbove({ rule, identity }: Level, cost: number, priority: Priority | undefined): CheckEntry {
   return { limit: rule.limitFor(identity).meet({ priority }), identity, cost, priority };
+}
+
+/** The priority of a call at a level. A call that sets none uses the level's own. */
+function priorityAt(rule: Rule, { hasPriority, priority }: Asked): Priority | undefined {
+  return hasPriority ? priority : rule.fixedPriority;
 }
 
 function readWithin(rule: Rule, ancestors: readonly Rule[], within: unknown): Readonly<Record<string, string>> {
