@@ -29,12 +29,11 @@ export const coreInOneFile = {
       resolveDir: ROOT,
     }));
     // So does running an app of its own next to others, serving a console (shared with that entry point), counting in regions,
-    // following a policy, explaining limits, waiting for units, and keeping overrides on Redis.
+    // following a policy, explaining limits, and keeping overrides on Redis.
     for (const [filter, path] of [
       [/\/in-regions\.js$/, 'cli/app/in-regions'],
       [/\/observer-app\.js$/, 'cli/console/observer-app'],
       [/\/policies\.js$/, 'app/policy/policies'],
-      [/\/call-queues\.js$/, 'app/waiting/call-queues'],
       [/\/explainer\.js$/, 'nest/explain/explainer'],
       [/\/redis\.override-store\.js$/, 'app/overrides/redis.override-store'],
       [/\/region\.store\.js$/, 'storage/features/regions/region.store'],

@@ -10,7 +10,6 @@ import type { CountingPlace } from '../nest/store-stack.js';
 import { createAppStore } from '../nest/store.providers.js';
 import { readConfiguredLists } from '../app/overrides/lists/list-options.js';
 import { Lists } from '../app/overrides/lists/lists.js';
-import { loadQueues } from '../app/waiting/wait-queues.js';
 import type { Check, CheckAnswer, Store, StoreDecision } from '../storage/stores/store.js';
 import { DecisionStream } from '../storage/telemetry/decision-stream.js';
 import type { WindowCount } from '../engine/algorithms/algorithm.js';
@@ -106,11 +105,8 @@ function replace<Builder extends TestingBuilder>(builder: Builder, place: Counti
   for (const connection of [RATE_LIMIT_REDIS, RATE_LIMIT_HOME])
     builder.overrideProvider(connection).useFactory({ factory: () => undefined });
   builder.overrideProvider(RATE_LIMIT_STORE).useFactory({
-    factory: async (settings: RateLimitSettings, decisions: DecisionStream, lists: Lists) => {
-      // Under fake timers, a call that waits must not wait for a file, too.
-      await loadQueues();
-      return createAppStore(settings, decisions, lists, place);
-    },
+    factory: (settings: RateLimitSettings, decisions: DecisionStream, lists: Lists) =>
+      createAppStore(settings, decisions, lists, place),
     inject: [RATE_LIMIT_SETTINGS, DecisionStream, RATE_LIMIT_LISTS],
   });
   return builder;

@@ -56,7 +56,7 @@ describe.each(['', 'cjs/'])('the files of dist/%s', (format) => {
   it('index.js loads later what few apps use', () => {
     const { filesLater } = loadedWith(`${format}index.js`);
     expect(filesLater).toEqual(
-      ['call-queues', 'explainer', 'policies', 'redis.override-store', 'region.store', 'script.generated'].map(
+      ['explainer', 'policies', 'redis.override-store', 'region.store', 'script.generated'].map(
         (file) => `${format}shared/${file}.js`,
       ),
     );

@@ -22,7 +22,18 @@ export class Explanations {
   }
 
   private loaded(): Promise<Explainer> {
-    this.explainer ??= import('./explainer.js').then(({ Explainer: OfApp }) => this.modules.create(OfApp));
+    this.explainer ??= this.load();
     return this.explainer;
+  }
+
+  private async load(): Promise<Explainer> {
+    try {
+      const { Explainer: OfApp } = await import('./explainer.js');
+      return await this.modules.create(OfApp);
+    } catch (error) {
+      // The next question tries again.
+      this.explainer = undefined;
+      throw error;
+    }
   }
 }

@@ -122,7 +122,7 @@ interface Run {
 export class Script {
   /** The text and its hash, once it is loaded. */
   private text: ScriptText | undefined;
-  private readonly loadText: () => Promise<string>;
+  private readonly loading: Promise<ScriptText>;
   private readonly ways = new WeakMap<object, ScriptWay>();
   /** True if any run was sent with the script. */
   private hasDetours = false;
@@ -135,7 +135,9 @@ export class Script {
     source: string | (() => Promise<string>),
   ) {
     if (typeof source === 'string') this.text = textOf(source);
-    this.loadText = typeof source === 'string' ? () => Promise.resolve(source) : source;
+    // It loads while the app starts: Node tries to load a file only once, and later there may be no free file descriptor.
+    this.loading = this.loaded(source);
+    this.loading.catch(() => undefined);
     this.nodes = isCluster(client) ? new NodeConnections(client) : undefined;
   }
 
@@ -207,9 +209,8 @@ export class Script {
     else this.nodes.inOneWrite(send);
   }
 
-  /** Loads the text of the script. */
-  private async loaded(): Promise<ScriptText> {
-    return (this.text ??= textOf(await this.loadText()));
+  private async loaded(source: string | (() => Promise<string>)): Promise<ScriptText> {
+    return (this.text ??= textOf(typeof source === 'string' ? source : await source()));
   }
 
   private begin(keys: readonly string[], args: readonly string[], timeoutMs: number): Run {
@@ -278,7 +279,7 @@ export class Script {
   /** Handles the error of a run that the server did not execute. Resolves to true to send it again. */
   private async mend(error: unknown, at: Connection, run: Run): Promise<boolean> {
     if (error === NOT_LOADED) {
-      await this.loaded();
+      await this.loading;
       return true;
     }
     if (run.byEval) return false;
@@ -316,7 +317,7 @@ export class Script {
   /** Loads the script into a server, or into all masters of a Cluster. Resolves to the error if a server doesn't load scripts. */
   private async loadInto(at: Connection): Promise<Error | undefined> {
     const way = this.wayOf(at);
-    const { source } = await this.loaded();
+    const { source } = await this.loading;
     try {
       way.loading ??= (isCluster(at) ? this.loadIntoAll(mastersOf(at)) : at.script('LOAD', source))
         .then(() => void (way.givenAt = ++this.given))

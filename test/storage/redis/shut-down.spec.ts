@@ -4,7 +4,7 @@ import { Logger } from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { Redis } from 'ioredis';
 import { LimiterService, RateLimitModule } from '../../../lib/index.js';
-import { KeptLeases } from '../../../lib/app/waiting/wait-queues.js';
+import { KeptLeases } from '../../../lib/app/waiting/kept-leases.js';
 import { type RedisServer, startRedis } from '../../support/redis/redis-servers.js';
 import { freshPrefix } from '../../support/limits/stores.js';
 import { PATIENCE } from '../../support/redis/patience.mjs';

@@ -1,10 +1,10 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import { beforeAll, jest } from '@jest/globals';
+import { jest } from '@jest/globals';
 import type { ResponseHeaders, UpstreamResponse } from '../../../lib/integrations/outbound/index.js';
 import type { Store } from '../../../lib/index.js';
 import type { Check } from '../../../lib/testing/store/index.js';
 import { randomNumbers } from '../../../lib/cli/simulate/random-numbers.js';
-import { loadQueues, WaitQueues } from '../../../lib/app/waiting/wait-queues.js';
+import { WaitQueues } from '../../../lib/app/waiting/wait-queues.js';
 import { Flights } from '../../../lib/integrations/outbound/learning/flights.js';
 import type { LearnedRules, OutboundRule } from '../../../lib/integrations/outbound/learning/learned-rules.js';
 import { OutboundCaller } from '../../../lib/integrations/outbound/outbound-call.js';
@@ -14,9 +14,6 @@ import { StoreLayer } from '../../../lib/storage/stores/layers/store-layer.js';
 import type { Operation, OperationAnswer, OperationName } from '../../../lib/storage/stores/operation.js';
 import type { CheckAnswer } from '../../../lib/storage/stores/store.js';
 import { LocalChannel } from './local-channel.js';
-
-// They must not be loading while a moved clock passes.
-beforeAll(loadQueues);
 
 /** A limit by which simulated processes call an upstream. */
 export type SimulatedRule = OutboundRule;

@@ -1,17 +1,14 @@
-import { beforeAll, jest } from '@jest/globals';
+import { jest } from '@jest/globals';
 import { type AlgorithmOptions, Limiter, type ShareOptions, type Store } from '../../../lib/index.js';
 import { CompiledLimit, type LimitSettings } from '../../../lib/testing/store/index.js';
 import { featureTerms, requestTraitOf } from '../../../lib/storage/features/index.js';
 import { WaitingCall } from '../../../lib/app/waiting/waiting-call.js';
 import { layerOf } from '../../../lib/storage/stores/layers/store-layer.js';
-import { loadQueues, WaitQueues } from '../../../lib/app/waiting/wait-queues.js';
+import { WaitQueues } from '../../../lib/app/waiting/wait-queues.js';
 import { byGlobal, ruleOf } from './rules.js';
 
 const compile = (options: AlgorithmOptions, more: Partial<LimitSettings> = {}) =>
   new CompiledLimit(options, { location: 'test', name: 'one', ...more });
-
-// Otherwise the first calls of a spec would wait for the queues to load, and not only for units.
-beforeAll(loadQueues);
 
 /** A limiter with its queues, without an app. */
 export function waitingFor(store: Store, options: AlgorithmOptions, share?: Omit<ShareOptions, 'by'>) {
