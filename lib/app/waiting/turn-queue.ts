@@ -62,8 +62,9 @@ export class TurnQueue implements SourceListener, CallHolder {
 
   join(call: WaitingCall): void {
     const { count } = this.context;
-    // A call that arrives while the queue sleeps has to wait behind all waiting calls.
-    if (this.endSleep !== undefined && this.size >= count.most && call.notBefore === 0) {
+    // A call that arrives while the queue sleeps has to wait behind all waiting calls, and always behind those that have units for later.
+    const before = this.endSleep === undefined ? this.source.size : this.size;
+    if (before >= count.most && call.notBefore === 0) {
       call.reject(count.refusal(call.name));
       return;
     }

@@ -1,5 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import type { TestingModule } from '@nestjs/testing';
 import { MemoryStore, RateLimitWaitersError } from '../../../lib/index.js';
 import type { Check } from '../../../lib/testing/store/index.js';
@@ -8,7 +8,10 @@ import { until } from '../../support/time/until.js';
 import { outcomeOf } from '../../support/limits/waiting.js';
 
 let app: TestingModule;
-afterEach(() => app.close());
+afterEach(async () => {
+  jest.useRealTimers();
+  await app.close();
+});
 
 /** Counts what it is asked. */
 class CountingStore extends MemoryStore {
@@ -55,6 +58,24 @@ describe('calls that wait', () => {
     // Other keys are not concerned.
     expect((await limiter.acquire('b', of('b'))).allowed).toBe(true);
     expect(outcomes).toEqual([{}, {}, {}]);
+  });
+
+  it('are as many as may, though units of the next second are reserved for them', async () => {
+    jest.useFakeTimers();
+    const { limiters } = await start({
+      maxWaiters: 3,
+      define: { fast: { algo: 'gcra', rate: 20, interval: '1s', burst: 1 } },
+    });
+    const outcomes: ReturnType<typeof outcomeOf>[] = [];
+    for (let i = 0; i < 10; i++) {
+      outcomes.push(outcomeOf(limiters.for('fast').acquire('a')));
+      await turn();
+    }
+    expect(outcomes.map(({ value, reason }) => (value ? 'taken' : reason ? 'rejected' : 'waiting'))).toEqual([
+      'taken',
+      ...Array.from({ length: 3 }, () => 'waiting'),
+      ...Array.from({ length: 6 }, () => 'rejected'),
+    ]);
   });
 
   it('are never refused while there are units for them', async () => {
