@@ -223,7 +223,7 @@ export function optionsOf(algorithm: Algorithm): OptionRows {
 
 /** The options of the limit's second version, or `undefined` if there is none. Throws `RateLimitConfigError`. */
 export function secondVersionOf(definition: object, location: string): AlgorithmOptions | undefined {
-  return secondVersion.read(definition as never, location, { isCommon, optionsOf });
+  return secondVersion?.read(definition as never, location, { isCommon, optionsOf });
 }
 
 /** The options that are plain data, which a policy can set. */

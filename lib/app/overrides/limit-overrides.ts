@@ -112,7 +112,7 @@ export class LimitOverrides implements KeyedLimits, OverrideHolder<LimitOverride
     const from = this.chain(key).find(hasRate);
     const override = from?.rateOverride;
     const current = withPatch(definition, from?.patch ?? {});
-    const candidate = secondVersion.optionsOf(current);
+    const candidate = secondVersion?.optionsOf(current as never);
     const rate = {
       name: rule.name,
       options: { ...algorithmOptions(current) },
@@ -247,7 +247,7 @@ const hasMode = ({ overridingMode }: KeyOverride) => overridingMode !== undefine
 function ratePlace(policy: PolicyLimit | undefined): string | undefined {
   if (policy === undefined) return undefined;
   const options = policy.options as LimitDefinition;
-  const saysSecond = secondVersion.option in options;
+  const saysSecond = secondVersion !== undefined && secondVersion.option in options;
   return saysSecond || Object.keys(algorithmOptions(options)).length > 0 ? policy.place : undefined;
 }
 

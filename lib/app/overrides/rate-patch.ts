@@ -15,7 +15,7 @@ import type { RatePatch } from './override.js';
 
 /** Applies a patch to a definition. The compiler checks the values of the options. */
 export function withPatch(definition: ExactLimit, patch: RatePatch): ExactLimit {
-  const beside = secondVersion.patched(definition, patch);
+  const beside = secondVersion?.patched(definition as never, patch as never);
   return { ...definition, ...patch, ...beside } as ExactLimit;
 }
 

@@ -118,9 +118,9 @@ interface LimitPlaces {
 
 /** Compiles a limit as far as possible without an app, and reports options that can't be combined. */
 export function tryAlone(definition: ExactLimit, name: string, { at, entries }: LimitPlaces, problems: Problems): void {
-  const { option } = secondVersion;
+  const option = secondVersion?.option;
   const limit = attempt(at, problems, (location) => {
-    const own: ExactLimit = { ...definition, [option]: undefined };
+    const own: ExactLimit = { ...definition, ...(option !== undefined && { [option]: undefined }) };
     checkLimit(own, location, true);
     const compiled = new CompiledLimit(algorithmOptions(definition), {
       location,

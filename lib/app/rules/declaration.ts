@@ -36,7 +36,7 @@ export interface Declaration {
 export function withPolicy(written: ExactLimit, { options }: PolicyLimit): ExactLimit {
   const isOther = options.algo !== undefined && options.algo !== written?.algo;
   const gone = isOther ? Object.keys(algorithms.get(written?.algo)?.options ?? {}) : [];
-  if (isOther) gone.push(secondVersion.option);
+  if (isOther && secondVersion !== undefined) gone.push(secondVersion.option);
   if (options.blockFor !== undefined && !Array.isArray(options.blockFor)) gone.push('forgetAfter');
   const kept = Object.entries(written ?? {}).filter(([option]) => !gone.includes(option));
   return { ...Object.fromEntries(kept), ...options } as ExactLimit;

@@ -1,3 +1,4 @@
+import type { AlgorithmOptions } from '../../engine/algorithms/index.js';
 import type { FeaturedLimit, FeatureOfOptions, FirstUse, LimitFeature } from '../../engine/limits/limit-feature.js';
 import type { Connection } from '../redis/connection.js';
 import type { InstanceChannel } from '../redis/instance-channel.js';
@@ -111,6 +112,18 @@ export interface KnownOptions {
   readonly isCommon: (option: string) => boolean;
   /** The options of an algorithm's limits. */
   readonly optionsOf: (algorithm: Algorithm) => OptionRows;
+}
+
+/** Reads a second version of a limit, which is counted in addition: `CompiledLimit.candidate`. */
+export interface SecondVersion<Definition = never, Patch = never> {
+  /** The name of the option. */
+  readonly option: string;
+  /** All options of its algorithm; `undefined` without a second version. Throws `RateLimitConfigError`. */
+  read(definition: Definition, location: string, known: KnownOptions): AlgorithmOptions | undefined;
+  /** The same options, for a definition that was read before. */
+  optionsOf(definition: Definition): AlgorithmOptions | undefined;
+  /** The second version in a definition after a patch: the one in the patch, applied to the changed limit, or the previous one. */
+  patched(definition: Definition, patch: Patch): object;
 }
 
 /** The current share of one tenant. */

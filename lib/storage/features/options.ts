@@ -1,6 +1,7 @@
 import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
 import type { OptionRow, OptionRows } from '../../engine/options/option-row.js';
 import { candidateOptions, candidateVersion } from './candidates/options.js';
+import type { SecondVersion } from './feature.js';
 import type { FeatureOptions } from './index.js';
 import { borrowingOptions } from './borrowing/terms.js';
 import { checkPrefetch, prefetchOptions } from './prefetch/terms.js';
@@ -39,4 +40,7 @@ export function checkFeatures(options: object, limit: CompiledLimit | undefined,
   for (const check of checks) check(options, limit, location);
 }
 
-export { candidateVersion as secondVersion };
+const secondVersions: readonly SecondVersion[] = [candidateVersion];
+
+/** Reads the second version of a limit from its options; `undefined` if no feature has one. */
+export const secondVersion: SecondVersion | undefined = secondVersions[0];

@@ -8,7 +8,7 @@ import { messages } from '../../../engine/errors/messages/general.js';
 import { refuseForeignOptions } from '../../../engine/limits/limit-terms.js';
 import { checkTogether, refuseUnknown } from '../../../engine/options/check-options.js';
 import { isObject } from '../../../engine/options/values.js';
-import type { KnownOptions } from '../feature.js';
+import type { KnownOptions, SecondVersion } from '../feature.js';
 import { listOf } from '../../../engine/errors/wording.js';
 
 type PatchOf<Options> = Options extends { algo: string } ? Partial<Options> : never;
@@ -80,13 +80,11 @@ interface Definition extends CandidateLimitOptions {
   readonly algo: string;
 }
 
-/** Reads the second version of a limit from its `candidate`: `CompiledLimit.candidate`. */
-export const candidateVersion = {
-  /** The name of the option. */
+/** Reads the second version of a limit from its `candidate`. */
+export const candidateVersion: SecondVersion<Definition, CandidatePatch> = {
   option: 'candidate',
 
-  /** All options of its algorithm; `undefined` without a second version. Throws `RateLimitConfigError`. */
-  read(definition: Definition, location: string, known: KnownOptions): AlgorithmOptions | undefined {
+  read(definition, location, known) {
     const { candidate, ...counted } = definition;
     if (candidate === undefined) return undefined;
     const algorithm = algorithms.get(definition.algo);
@@ -112,12 +110,9 @@ export const candidateVersion = {
     return whole;
   },
 
-  /** The same options, for a definition that was read before. */
-  optionsOf: (definition: Definition): AlgorithmOptions | undefined =>
-    definition.candidate && wholeOf(definition, definition.candidate),
+  optionsOf: (definition) => definition.candidate && wholeOf(definition, definition.candidate),
 
-  /** The second version in a definition after a patch: the one in the patch, applied to the changed limit, or the previous one. */
-  patched(definition: Definition, patch: CandidatePatch): CandidateLimitOptions {
+  patched(definition, patch) {
     const { candidate = definition.candidate && ownOf(definition, definition.candidate) } = patch;
     return { candidate: candidate ?? undefined };
   },
