@@ -31,7 +31,11 @@ export class DeadlineStore extends StoreLayer {
   }
 }
 
-const METHODS = [
+/** A method of a store for checks or operations. */
+type Method = 'check' | 'reserve' | 'usage' | Exclude<OperationName, 'read'>;
+
+/** All of them. */
+const METHODS: readonly Method[] = [
   'check',
   'reserve',
   'usage',
@@ -44,9 +48,7 @@ const METHODS = [
   'credit',
   'history',
   'blockedFor',
-] as const satisfies readonly (keyof Store)[];
-
-type Method = (typeof METHODS)[number];
+];
 
 /** A class of the library's stores. */
 interface StoreClass {
