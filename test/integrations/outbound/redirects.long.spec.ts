@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { IncomingHttpHeaders } from 'node:http';
 import axios from 'axios';
 import type { TestingModule } from '@nestjs/testing';
@@ -48,6 +48,18 @@ describe('calls that are redirected', () => {
     expect(upstream.received).toHaveLength(26);
     expect((await limiters.for('api').peek('global')).remaining).toBe(1000 - 21);
     await isFree();
+  });
+
+  it('to a response that a stubbed fetch returns again and again', async () => {
+    const end = new Response(null, { status: 204 });
+    const redirect = () => new Response(null, { status: 302, headers: { location: '/end' } });
+    const stub = async (input: unknown) =>
+      String((input as Request).url ?? input).endsWith('/end') ? end : redirect();
+    jest.spyOn(globalThis, 'fetch').mockImplementation(stub);
+    const statuses: number[] = [];
+    for (let i = 0; i < 2; i++) statuses.push((await outbound.fetch('api')('http://host/start')).status);
+    jest.restoreAllMocks();
+    expect(statuses).toEqual([204, 204]);
   });
 
   it.each<[string, number, RequestInit, string[]]>([

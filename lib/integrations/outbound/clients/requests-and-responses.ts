@@ -105,7 +105,7 @@ export function heldResponse(response: Response, release: () => void): Response 
 /** Sets properties that the `Response` constructor doesn't accept, such as unusual statuses like 999. Clones have them as well. */
 export function withProperties(response: Response, properties: Partial<Response>): Response {
   const clone = () => withProperties(Response.prototype.clone.call(response), properties);
-  const own = Object.entries({ ...properties, clone }).map(([name, value]) => [name, { value }]);
+  const own = Object.entries({ ...properties, clone }).map(([name, value]) => [name, { value, configurable: true }]);
   return Object.defineProperties(response, Object.fromEntries(own) as PropertyDescriptorMap);
 }
 
