@@ -80,7 +80,7 @@ function readSpec(spec: string, common: readonly string[]): ExactLimit {
   if (!modes.isValid(mode)) throw new UsageError(cliMessages.wrongLimitOption(spec, 'mode', mode, modes.expected));
   return {
     algo,
-    // Another text is for the message that rejects it.
+    // Any other text is kept for the error message.
     [units]: /^\d{1,16}$/.test(rate) ? Number(rate) : rate,
     [time]: time === 'period' ? interval : ofOne(interval),
     ...Object.fromEntries([...given].map(([option, text]) => [option, valueOf(option, text, rows[option])])),
@@ -89,7 +89,7 @@ function readSpec(spec: string, common: readonly string[]): ExactLimit {
   } as unknown as ExactLimit;
 }
 
-/** Two limits with the same name would share a counter. */
+/** Throws if two limits have the same name: they would share a counter. */
 export function assertNames(limits: readonly LimitSpec[]): void {
   const names = new Set<string>();
   for (const { limit } of limits) {

@@ -116,7 +116,7 @@ export class LimitCatalog {
   }
 
   /** Reads the limit of a request, which must be declared in this process. */
-  read(fields: Fields): CatalogEntry | undefined {
+  requested(fields: Fields): CatalogEntry | undefined {
     const label = fields.text('limit', 'the name of a limit');
     const entry = this.find(label);
     if (label !== '' && entry === undefined) fields.refuse('limit', consoleMessages.unknownLimit());
@@ -209,8 +209,8 @@ function countersOf(name: string, namespace: string): string {
 }
 
 function perSecondOf(options: AlgorithmOptions): number | null {
-  const { rate, ms } = rateOf(options) ?? { rate: 0, ms: 0 };
-  return ms > 0 ? (rate * 1000) / ms : null;
+  const found = rateOf(options);
+  return found && found.ms > 0 ? (found.rate * 1000) / found.ms : null;
 }
 
 /** The limit of requests from one address to the console of one instance: enough for a page, and too few to do harm. */

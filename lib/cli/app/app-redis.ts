@@ -13,7 +13,10 @@ import type { Connection } from '../../storage/redis/connection.js';
 const STEP = 1000;
 const MOST_KEYS = 1_000_000;
 
-/** Searches for keys, step by step, so that the server serves other clients in between. Throws `InputError` if the Redis user may not search. */
+/**
+ * Searches for keys, step by step, so that the server serves other clients in between. Throws `InputError` if the Redis user may not
+ * search.
+ */
 export async function* keysLike(redis: AppRedis['redis'], pattern: string, most = MOST_KEYS): AsyncGenerator<string[]> {
   let cursor = '0';
   for (let looked = 0; looked < most; looked += STEP) {

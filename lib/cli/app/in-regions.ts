@@ -67,9 +67,8 @@ export interface BesideRegions {
 }
 
 /**
- * Creates an app with the module of an app that isn't in a region, but reads the data at the home of regions: changes of rates, modes and
- * lists, and limits of scope 'world'. With the option `regions` it would be an instance of a region. Ends the module's connections if the
- * app can't be created.
+ * Creates an app that belongs to no region but reads the data at their home: changes of rates, modes and lists, and limits of scope
+ * 'world'. With the option `regions` it would be an instance of a region. Ends the module's connections if the app can't be created.
  */
 export async function createBesideRegions<App>(
   options: RateLimitModuleOptions,

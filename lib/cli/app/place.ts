@@ -82,7 +82,9 @@ export function readPlace(read: ReadArguments, wanted: Wanted): Place {
   const module = read.values.get('module');
   if (module === undefined) return redisPlace(read, wanted);
   refuseOptions(read, OF_REDIS, "Redis without the app, not together with '--module'");
-  const [, file = '', className] = /^(.*?)(?:#([^#]*))?$/s.exec(module)!;
+  const hash = module.lastIndexOf('#');
+  const file = hash < 0 ? module : module.slice(0, hash);
+  const className = hash < 0 ? undefined : module.slice(hash + 1);
   if (file === '' || className === '') {
     throw new UsageError(cliMessages.wrongOption('module', module, 'a file such as ./dist/app.module.js#AppModule'));
   }

@@ -12,7 +12,15 @@ import { MODULE_NAMESPACE } from '../../engine/limits/limit-settings.js';
 import { compiled, readDefinition } from '../limit-spec.js';
 import { units } from '../../engine/util/figures.js';
 
-type AskedOnce = NonNullable<ReturnType<typeof readSettings>>;
+/** A single check of one limit. */
+interface AskedOnce {
+  readonly limit: CompiledLimit;
+  /** The key of the counter. */
+  readonly identity: string;
+  readonly cost: number;
+  readonly peek: boolean;
+  readonly prefix: string;
+}
 
 /** Later than the end of any calendar window. */
 const MUCH_LATER = 20 * 366 * 86_400 * 1e6;
@@ -93,7 +101,7 @@ function quoted(text: string): string {
 }
 
 /** Reads the command line. Returns nothing if only the script is requested. Throws `UsageError` or `RateLimitConfigError`. */
-function readSettings(read: ReadArguments) {
+function readSettings(read: ReadArguments): AskedOnce | undefined {
   const { values, switches } = read;
   if (switches.has('script')) {
     const beside = [...values.keys(), ...switches].find((option) => option !== 'script');

@@ -57,11 +57,11 @@ missing.`,
     stdout.write(printableLines(lines));
     const install = installerOf(folder);
     const isMissing = !isInstalled(folder);
-    const isLeft = isDry || switches.has('skip-install');
-    if (isMissing && !isLeft && !isInstalledBy(install, folder)) {
+    const leavesInstall = isDry || switches.has('skip-install');
+    if (isMissing && !leavesInstall && !runInstaller(install, folder)) {
       throw new InputError(initMessages.notInstalled(`${install} ${PACKAGE}`));
     }
-    stdout.write(next(files, install, isMissing && isLeft));
+    stdout.write(next(files, install, isMissing && leavesInstall));
     return 0;
   },
 };
@@ -123,7 +123,8 @@ function installerOf(folder: string): string {
   return INSTALLERS[locks[0] ?? 'package-lock.json']!;
 }
 
-function isInstalledBy(install: string, folder: string): boolean {
+/** Installs the package. Returns true if that succeeded. */
+function runInstaller(install: string, folder: string): boolean {
   const [program = '', verb = ''] = install.split(' ');
   const { status } = spawnSync(program, [verb, PACKAGE], {
     cwd: folder,

@@ -2,7 +2,7 @@ import { ConsoleLog } from '../../console/changes/change-log.js';
 import { readNoted } from '../../console/telemetry/noted-keys.js';
 import { hasPart, ShownNames } from '../../console/shown-names.js';
 import { cliMessages } from '../../engine/errors/messages/cli.js';
-import type { Explanation } from '../../nest/explain/explanation.js';
+import type { ExplainedLimit, Explanation } from '../../nest/explain/explanation.js';
 import type { Limiter } from '../../app/limiter/limiter.js';
 import type { WithinOptions } from '../../engine/limits/consume-options.js';
 import { keysOfShown } from '../../app/rules/ancestors.js';
@@ -26,8 +26,25 @@ import {
 type KeyAction = 'block' | 'unblock' | 'reset';
 
 type KeySettings = ReturnType<typeof readSettings>;
-type KeyState = ReturnType<typeof stateOf>;
-type KeyReport = Awaited<ReturnType<typeof changeKey>>;
+
+/** The state of a key, before or after the action. */
+interface KeyState {
+  readonly quota: number;
+  readonly mode: ExplainedLimit['mode']['mode'];
+  /** Absent if a list decides. */
+  readonly state?: NonNullable<ExplainedLimit['state']>;
+}
+
+/** The result of a command, also its JSON. */
+interface KeyReport {
+  readonly action: KeyAction;
+  readonly limit: string;
+  readonly key: string;
+  readonly before: KeyState;
+  readonly after: KeyState;
+  /** The reason if changes of the limit could not be read. The quota is then the configured one. */
+  readonly unread?: string;
+}
 
 const MOST_FOUND = 20;
 
@@ -111,7 +128,7 @@ function readSettings(action: KeyAction, read: ReadArguments) {
   };
 }
 
-async function changeKey(app: StartedApp, settings: KeySettings) {
+async function changeKey(app: StartedApp, settings: KeySettings): Promise<KeyReport> {
   const { action, limit, key: shown, time, force } = settings;
   const { service } = app;
   const rule = limitNamed(app, limit)?.rule;
@@ -142,7 +159,6 @@ async function changeKey(app: StartedApp, settings: KeySettings) {
   await ACTIONS[action].change(service.ofRule(rule as Rule), path.key, path.options, time);
   const after = stateOf(await service.explain(question), cliMessages.unreadAfter);
   await leave(new ConsoleLog(redisOf(app).redis, new ShownNames(false)), settings);
-  // If changes of the limit can't be read, the quota is the configured one.
   const isUnread = places !== undefined && isWithoutHome(places.role, places.home);
   return { action, limit, key: shown, before, after, ...(isUnread && { unread: cliMessages.changesAtHome() }) };
 }
@@ -163,10 +179,9 @@ async function blockedWithPart(app: StartedApp, rule: Rule, part: string): Promi
   return keys.filter((_, index) => blocked[index]);
 }
 
-function stateOf({ limits, unread }: Explanation, message: (reason: string) => string) {
+function stateOf({ limits, unread }: Explanation, message: (reason: string) => string): KeyState {
   if (unread !== undefined) throw new InputError(message(unread));
   const { quota, mode, state } = limits[0]!;
-  // There is no state if a list decides.
   return { quota, mode: mode.mode, ...(state && { state }) };
 }
 

@@ -32,13 +32,16 @@ export function finished(source: Source): string {
     const bindings = importClause?.namedBindings;
     if (importClause === undefined || (bindings !== undefined && !ts.isNamedImports(bindings))) continue;
     const elements = bindings?.elements ?? [];
+    // The default import and the named ones.
     const locals = [importClause, ...elements].flatMap(({ name }) => name?.text ?? []);
     const added = bindings === undefined ? [] : namesFor(declaration, bindings, missing, usedNow);
-    if (added.length === 0 && locals.length > 0 && locals.every(isGone)) {
+    const removesAll = added.length === 0 && locals.length > 0 && locals.every(isGone);
+    const changes = added.length > 0 || locals.some(isGone);
+    if (removesAll) {
       place ??= declaration.getStart(now.ast);
       const end = /^[ \t]*\n?/.exec(body.slice(declaration.end))![0].length;
       edits.replace(declaration.getStart(now.ast), declaration.end + end, '');
-    } else if (bindings !== undefined && (added.length > 0 || locals.some(isGone))) {
+    } else if (bindings !== undefined && changes) {
       const kept = elements.filter(({ name }) => !isGone(name.text)).map((element) => now.before(element));
       edits.replace(bindings.getStart(now.ast), bindings.end, namedImports(now.before(bindings), [...kept, ...added]));
     }

@@ -64,8 +64,8 @@ build and coverage. Uses the project's own TypeScript, version 5 or 6.`,
       else writeFileSync(path, project.inOwnLines(path, text));
     }
     const notes = changes.flatMap(({ note }) => note ?? []);
-    const changed = [...project.read.flatMap((source) => source.changed), ...notes];
-    const left = project.read.flatMap((source) => source.left);
+    const changed = [...project.sourcesRead.flatMap((source) => source.changed), ...notes];
+    const left = project.sourcesRead.flatMap((source) => source.left);
     write(terminal, changed, left, changes.length, isDry);
     return 0;
   },
@@ -74,7 +74,7 @@ build and coverage. Uses the project's own TypeScript, version 5 or 6.`,
 function changesOf(project: Project, origins: readonly (keyof typeof ORIGINS)[]): Change[] {
   const rootsOf = (sources: readonly Source[]) => new Set(sources.map(({ path }) => project.rootOf(path)));
   const migrated = origins.map((name) => ({ ...ORIGINS[name], roots: rootsOf(ORIGINS[name].migrate(project)) }));
-  const changed = project.read.flatMap((source): Change[] => {
+  const changed = project.sourcesRead.flatMap((source): Change[] => {
     const { path, shown, text } = source;
     const after = finished(source);
     return after === text ? [] : [{ path, shown, before: text, after: after.trim() === '' ? undefined : after }];

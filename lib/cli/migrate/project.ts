@@ -37,7 +37,7 @@ export class Project {
     return this.paths.filter((path) => pattern.test(this.texts.get(path)!)).map((path) => this.sourceAt(path));
   }
 
-  get read(): readonly Source[] {
+  get sourcesRead(): readonly Source[] {
     return [...this.sources.values()];
   }
 

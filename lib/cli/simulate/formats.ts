@@ -285,28 +285,33 @@ function parsed(text: string): number | undefined {
   if (match === null) return undefined;
   const [, year, month, day, hour, minute, second, fraction = '', sign, hours, minutes = '00'] = match;
   const micros = Number(fraction.padEnd(6, '0').slice(0, 6));
-  return timeOf([year, month, day], [hour, minute, second], [sign, hours, minutes], micros);
+  return timeOf({ year, month, day, hour, minute, second, sign, hours, minutes }, micros);
 }
 
 /** Reads `10/Oct/2026:13:55:36 -0700`. */
 export function timeOfCommonLog(text: string): number | undefined {
   const match = COMMON_LOG.exec(text);
   if (match === null) return undefined;
-  const [, day, month, year, hour, minute, second, sign, hours, minutes] = match;
-  return timeOf([year, MONTHS.indexOf(month!) + 1, day], [hour, minute, second], [sign, hours, minutes]);
+  const [, day, name, year, hour, minute, second, sign, hours, minutes] = match;
+  const month = MONTHS.indexOf(name!) + 1;
+  return timeOf({ year, month, day, hour, minute, second, sign, hours, minutes });
 }
 
-type Part = string | number | undefined;
+type Part = 'year' | 'month' | 'day' | 'hour' | 'minute' | 'second' | 'sign' | 'hours' | 'minutes';
 
-function timeOf(date: Part[], time: Part[], offset: Part[], micros = 0): number | undefined {
-  const [year, month, day] = date.map(Number) as [number, number, number];
-  const [hour, minute, second] = time.map(Number) as [number, number, number];
-  const start = new Date(Date.UTC(year, month - 1, day));
+/** Without a sign, the time is in UTC. */
+function timeOf(parts: Readonly<Record<Part, string | number | undefined>>, micros = 0): number | undefined {
+  const { sign } = parts;
+  const month = Number(parts.month);
+  const day = Number(parts.day);
+  const hour = Number(parts.hour);
+  const minute = Number(parts.minute);
+  const second = Number(parts.second);
+  const start = new Date(Date.UTC(Number(parts.year), month - 1, day));
   if (start.getUTCMonth() !== month - 1 || start.getUTCDate() !== day) return undefined;
   // A leap second counts as the first second of the next minute.
   if (hour > 23 || minute > 59 || second > 60) return undefined;
-  const [sign, hours, minutes] = offset;
-  const east = sign === undefined ? 0 : Number(hours) * 60 + Number(minutes);
+  const east = sign === undefined ? 0 : Number(parts.hours) * 60 + Number(parts.minutes);
   if (east >= 24 * 60) return undefined;
   const seconds = start.getTime() / 1000 + hour * 3600 + minute * 60 + second - (sign === '-' ? -east : east) * 60;
   return inRange(seconds * 1e6 + micros);

@@ -5,7 +5,49 @@ import type { TrackedKey } from './tracked-keys.js';
 
 const LISTED_KEYS = 10;
 
-export type LimitReport = ReturnType<typeof limitReport>;
+/** The waits of requests, in milliseconds. */
+export interface Waits {
+  readonly count: number;
+  readonly medianMs: number;
+  readonly p99Ms: number;
+  readonly maxMs: number;
+}
+
+/** The results of a limit. */
+export interface LimitReport {
+  readonly name: string;
+  /** As written on the command line. */
+  readonly limit: string;
+  readonly shadow: boolean;
+  readonly quota: number;
+  readonly refused: number;
+  /** The number of these whose cost it can never allow. */
+  readonly neverAllowed: number;
+  readonly retryAfter: Waits;
+  /** The delays of requests, if it delays them. */
+  readonly held?: Waits;
+  /** The period of its length in which one key was admitted the most units; `null` without any. */
+  readonly worstStretch: {
+    readonly lengthMs: number;
+    readonly units: number;
+    readonly key: string;
+    readonly from: string;
+    readonly to: string;
+    /** `false` if the real number may be higher. */
+    readonly exact: boolean;
+  } | null;
+}
+
+/** The results of a key. */
+export interface KeyReport {
+  readonly key: string;
+  readonly allowed: number;
+  readonly refused: number;
+  /** By each limit that uses this key. */
+  readonly refusedBy: readonly { readonly limit: string; readonly refused: number }[];
+}
+
+/** A line that is not a request. */
 
 export interface SkippedLine {
   readonly line: number;
@@ -26,12 +68,36 @@ export interface InputReport {
 }
 
 /** The whole report of a simulation, also its JSON. */
-export type Report = ReturnType<typeof reportOf>;
+export interface Report {
+  readonly input: InputReport & {
+    /** How many of the requests out of order came too late to be sorted. They are decided at the time of the previous request. */
+    readonly late: number;
+  };
+  readonly from: string;
+  readonly to: string;
+  readonly requests: number;
+  readonly allowed: number;
+  readonly refused: number;
+  readonly retryAfter: Waits;
+  readonly limits: readonly LimitReport[];
+  readonly keys: {
+    readonly seen: number;
+    readonly forgotten: number;
+    /** The number of these whose counters were not empty: more requests may have been allowed than limits permit. */
+    readonly forgottenCounting: number;
+    readonly top: readonly KeyReport[];
+  };
+  readonly timeline: {
+    readonly from: string;
+    readonly stepMs: number;
+    readonly allowed: readonly number[];
+    readonly refused: readonly number[];
+  };
+}
 
-export function reportOf(simulation: Simulation, input: InputReport) {
+export function reportOf(simulation: Simulation, input: InputReport): Report {
   const { allowed, refused, timeline } = simulation;
   return {
-    // The late ones of those out of order came too late to be sorted: they are decided at the time of the previous request.
     input: { ...input, late: simulation.late },
     from: showTime(simulation.start ?? 0),
     to: showTime(simulation.now),
@@ -43,7 +109,6 @@ export function reportOf(simulation: Simulation, input: InputReport) {
     keys: {
       seen: simulation.keys.seen,
       forgotten: simulation.evicted,
-      /** The number of these whose counters were not empty: more requests may have been allowed than limits permit. */
       forgottenCounting: simulation.evictedCounting,
       top: topKeys(simulation),
     },
@@ -56,31 +121,30 @@ export function reportOf(simulation: Simulation, input: InputReport) {
   };
 }
 
-function limitReport(simulated: SimulatedLimit) {
+function limitReport(simulated: SimulatedLimit): LimitReport {
   const { limit, spec, worst } = simulated;
   return {
     name: limit.name,
-    /** As written on the command line. */
     limit: spec,
     shadow: limit.shadow,
     quota: limit.quota,
     refused: simulated.refused,
-    /** The number of these whose cost it can never allow. */
     neverAllowed: simulated.never,
     retryAfter: waitsOf(simulated.waits),
     ...(limit.algorithm.queue !== undefined && { held: waitsOf(simulated.delays) }),
-    /** The period of its length in which one key was admitted the most units. */
     worstStretch: worst === undefined ? null : stretchOf(simulated, worst),
   };
 }
 
-function stretchOf({ lengthMs, isExact }: SimulatedLimit, { units, identity, from, to }: Stretch) {
-  // Unless it is exact, the real number may be higher.
+function stretchOf(
+  { lengthMs, isExact }: SimulatedLimit,
+  { units, identity, from, to }: Stretch,
+): LimitReport['worstStretch'] {
   return { lengthMs, units, key: identity, from: showTime(from), to: showTime(to), exact: isExact };
 }
 
 /** The keys with the most rejections; ties go to those with more requests. */
-function topKeys({ keys, limits }: Simulation) {
+function topKeys({ keys, limits }: Simulation): KeyReport[] {
   const top = [];
   for (const key of keys.values()) {
     if (key.refused === 0) continue;
@@ -106,11 +170,11 @@ function byRefused(one: TrackedKey, other: TrackedKey): number {
   return difference || (one.identity < other.identity ? -1 : 1);
 }
 
-function waitsOf(waits: Histogram) {
+function waitsOf(waits: Histogram): Waits {
   return { count: waits.count, medianMs: waits.quantile(0.5), p99Ms: waits.quantile(0.99), maxMs: waits.max };
 }
 
-/** A time of microseconds, as an ISO date. */
+/** Formats microseconds since the epoch as an ISO date. */
 function showTime(micros: number): string {
   return new Date(micros / 1000).toISOString();
 }

@@ -6,6 +6,7 @@ import { assertNames, compiled, type LimitSpec, ofOne, readLimit } from '../limi
 import { assertKeySyntax, readFilters } from './logged-request.js';
 import { formatNamed } from './formats.js';
 import type { Generated } from './generator.js';
+import type { LogSettings } from './log-input.js';
 import { SimulatedLimit } from './simulated-limit.js';
 import { algorithms } from '../../engine/algorithms/index.js';
 import { type Measure, readMeasure } from '../../app/config/measured-cost.js';
@@ -78,10 +79,32 @@ const REORDER = '10s';
 /** Maximum average number of requests to generate. */
 const MOST_GENERATED = 1e9;
 
-export type SimulateSettings = Awaited<ReturnType<typeof readSettings>>;
+/** The settings of a command line. */
+export interface SimulateSettings {
+  readonly limits: readonly SimulatedLimit[];
+  /** The keys of the limits, without duplicates. */
+  readonly keys: readonly string[];
+  readonly maxKeys: number;
+  readonly input: LogFile | GeneratedInput;
+  readonly json: boolean;
+  readonly svg: string | undefined;
+}
+
+/** A log to read: `-` is standard input. */
+interface LogFile {
+  readonly kind: 'log';
+  readonly path: string;
+  readonly log: LogSettings;
+}
+
+interface GeneratedInput {
+  readonly kind: 'generated';
+  readonly spec: string;
+  readonly generated: Generated;
+}
 
 /** Reads a command line. Throws `UsageError` or `RateLimitConfigError` before the log is read. */
-export async function readSettings(read: ReadArguments) {
+export async function readSettings(read: ReadArguments): Promise<SimulateSettings> {
   const { values, lists, switches } = read;
   const specs = lists.get('limit') ?? [];
   const policy = values.get('policy');
@@ -110,8 +133,8 @@ export async function readSettings(read: ReadArguments) {
 
 const LIMIT = 'at least one, such as --limit gcra:60/1s';
 
-/** The requests: generated ones, or those of a log. Its path is `-` for standard input. */
-function inputOf(read: ReadArguments, keys: readonly string[], bytes: boolean) {
+/** The requests: generated ones, or those of a log. */
+function inputOf(read: ReadArguments, keys: readonly string[], bytes: boolean): LogFile | GeneratedInput {
   const { values, lists, positionals } = read;
   const spec = values.get('generate');
   const inputs = [...positionals, ...(spec === undefined ? [] : [`--generate ${spec}`])];
@@ -120,7 +143,7 @@ function inputOf(read: ReadArguments, keys: readonly string[], bytes: boolean) {
     refuseOptions(read, OF_LOGS, 'a log');
     const other = keys.find((key) => key !== 'ip' && key !== 'global');
     if (other !== undefined) throw new UsageError(cliMessages.keyOfGenerated(other));
-    return { kind: 'generated' as const, spec, generated: generatedOf(spec, values) };
+    return { kind: 'generated', spec, generated: generatedOf(spec, values) };
   }
   const [path] = positionals;
   if (path === undefined || path === '') throw new UsageError(cliMessages.noInput());
@@ -131,7 +154,7 @@ function inputOf(read: ReadArguments, keys: readonly string[], bytes: boolean) {
   const filters = readFilters(lists.get('path') ?? [], lists.get('status') ?? []);
   const wanted = { keys, cost: values.get('cost'), bytes, time: values.get('time'), filters };
   const log = { format, wanted, reorderWindow: durationOf(values, 'reorder', REORDER, 0) };
-  return { kind: 'log' as const, path, log };
+  return { kind: 'log', path, log };
 }
 
 const GENERATE = "'poisson:' or 'constant:' and requests/interval, such as poisson:80/s";

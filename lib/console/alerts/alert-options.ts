@@ -1,4 +1,6 @@
-import { checkValue, oneOf, refuseUnknown } from '../../engine/options/check-options.js';
+import { configError } from '../../engine/errors/errors.js';
+import { messages } from '../../engine/errors/messages/general.js';
+import { checkValue, oneOf, refuseUnknown, wrongOption } from '../../engine/options/check-options.js';
 import { number } from '../../engine/options/kinds.js';
 import { givenOptions, isObject, orElse } from '../../engine/options/values.js';
 import type { Incident, IncidentKind } from '../api.js';
@@ -96,9 +98,14 @@ export interface ConsoleAlerts {
 }
 
 /** The validated alerts. */
-export type ReadAlerts = Readonly<
-  Required<Omit<ConsoleAlerts, 'routingKey' | 'link'>> & Record<'routingKey' | 'link', string | undefined>
->;
+export interface ReadAlerts {
+  readonly to: string | ((alert: ConsoleAlert) => unknown);
+  readonly format: AlertFormat;
+  readonly routingKey: string | undefined;
+  readonly kinds: readonly IncidentKind[];
+  readonly refusedShare: number;
+  readonly link: string | undefined;
+}
 
 const OPTIONS = ['to', 'format', 'routingKey', 'kinds', 'refusedShare', 'link'] as const;
 const KINDS: readonly IncidentKind[] = ['refused', 'near', 'fallback', 'latency', 'circuit', 'adaptive', 'lost'];
@@ -132,11 +139,13 @@ export function readAlerts(written: unknown, at: string): ReadAlerts | undefined
   const isRecipient = url !== undefined || typeof to === 'function';
   check('to', shown, 'the http: or https: URL of a webhook, or a function of the alert', isRecipient);
   const read = oneOf(location, 'format', orElse(format, (url && BY_HOST[url.hostname]) ?? 'json'), FORMATS);
-  if (
-    read === 'pagerduty' && url !== undefined ? !routingKey || typeof routingKey !== 'string' : routingKey !== undefined
-  ) {
-    const got = routingKey === undefined ? undefined : '…';
-    check('routingKey', got, 'the integration key of PagerDuty, with its format alone', false);
+  const needsKey = read === 'pagerduty' && url !== undefined;
+  const isWrong = needsKey ? typeof routingKey !== 'string' || routingKey === '' : routingKey !== undefined;
+  if (isWrong) {
+    const expected = 'the integration key of PagerDuty, with its format alone';
+    if (routingKey === undefined)
+      throw configError('SLUICE_MISSING_OPTION', messages.missingOption(location, 'routingKey', expected));
+    throw wrongOption(location, 'routingKey', '…', expected, 'SLUICE_INVALID_OPTION');
   }
   const areKinds = Array.isArray(kinds) && kinds.length > 0 && kinds.every((kind) => KINDS.includes(kind));
   check('kinds', kinds, `a list of some of ${KINDS.join(', ')}`, areKinds);

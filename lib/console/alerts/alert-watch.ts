@@ -50,7 +50,7 @@ export class AlertWatch {
     private readonly prefix: string,
     private readonly deliver: (alert: ConsoleAlert, options: ReadAlerts, closing: AbortSignal) => Promise<void>,
   ) {
-    // Each alert on its way listens; Node warns of more than ten.
+    // Each alert being sent adds a listener; Node warns at more than ten.
     setMaxListeners(0, this.closing.signal);
   }
 

@@ -42,7 +42,7 @@ export class KeyChanges {
 
   /** Reads the limit of a request, and its identity or the `id` from the top keys. */
   async target(fields: Fields): Promise<() => Target> {
-    const entry = this.catalog.read(fields);
+    const entry = this.catalog.requested(fields);
     const id = fields.has('identity') ? undefined : fields.optional('id', (field) => fields.text(field, 'a hash'));
     const known = id && entry && (await tried('id', () => this.identityOf(entry.label, id)));
     if (id !== undefined && entry !== undefined && known === undefined)

@@ -25,7 +25,7 @@ export class RateChanges {
 
   /** Reads the limit of a request, whose rate must be changeable. */
   limit(fields: Fields): CatalogEntry | undefined {
-    const entry = this.catalog.read(fields);
+    const entry = this.catalog.requested(fields);
     if (entry && !this.catalog.isChangeable(entry)) fields.refuse('limit', consoleMessages.unchangeableLimit());
     return entry;
   }

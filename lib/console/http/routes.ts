@@ -27,6 +27,8 @@ const view = routesOf('GET', 'view');
 const ask = routesOf('POST', 'view');
 const act = routesOf('POST', 'act');
 const change = routesOf('POST', 'change');
+const mayAct = routesOf('GET', 'act');
+const mayChange = routesOf('GET', 'change');
 const RANGE_NAMES = Object.keys(RANGES) as Range[];
 const KINDS: readonly DeviationKind[] = ['overrides', 'blocks', 'lists', 'leases'];
 /** Maximum length of a text to search for: as long as an identity. */
@@ -37,8 +39,8 @@ const KEY = ['limit', 'identity', 'id'];
 export const ROUTES: readonly Route[] = [
   { ...view('', undefined, servePage), isOpen: true },
   { ...view('assets/:file', undefined, serveAsset), isOpen: true },
-  always('api/session', (console) => console.session),
-  always('api/incidents', (console) => console.incidents.now()),
+  withoutFields('api/session', (console) => console.session),
+  withoutFields('api/incidents', (console) => console.incidents.now()),
   view('api/overview', ['range'], ({ console, fields }) => {
     const range = fields.optional('range', (field) => fields.oneOf(field, RANGE_NAMES)) ?? '5m';
     return () => console.overviews.overview(range);
@@ -61,7 +63,7 @@ export const ROUTES: readonly Route[] = [
     return () => console.lists.page(cursor);
   }),
   view('api/rates', ['limit'], ({ console, fields }) => {
-    const limit = fields.has('limit') ? console.catalog.read(fields) : undefined;
+    const limit = fields.has('limit') ? console.catalog.requested(fields) : undefined;
     return async () => console.rates.all(await console.overviews.lastHour(), limit?.label);
   }),
   ofDeclared('api/demand', (entry, { console }) => console.demands.of(entry)),
@@ -80,7 +82,7 @@ export const ROUTES: readonly Route[] = [
   }),
 
   // Responds only to users who have the role.
-  routesOf('GET', 'act')('api/act', undefined, serveNothing),
+  mayAct('api/act', undefined, serveNothing),
   ofKey('block', ['duration'], (fields) => {
     const duration = fields.duration('duration');
     const after = typeof duration === 'number' ? `${duration} ms` : duration;
@@ -134,7 +136,7 @@ export const ROUTES: readonly Route[] = [
     };
   }),
 
-  routesOf('GET', 'change')('api/write', undefined, serveNothing),
+  mayChange('api/write', undefined, serveNothing),
   change('api/rates/set', ['limit', 'patch', 'expiresIn'], (call) => {
     const { console, fields } = call;
     const limit = console.rates.limit(fields);
@@ -180,14 +182,14 @@ export const ROUTES: readonly Route[] = [
 ];
 
 /** A route that takes no fields. */
-function always(path: string, answer: (console: RateLimitConsole) => unknown): Route {
+function withoutFields(path: string, answer: (console: RateLimitConsole) => unknown): Route {
   return view(path, undefined, (call) => () => answer(call.console));
 }
 
 /** A route that shows details of a limit that is declared in this process. */
 function ofDeclared(path: string, answer: (entry: CatalogEntry, call: Call) => unknown): Route {
   return view(path, ['limit'], (call) => {
-    const entry = call.console.catalog.read(call.fields);
+    const entry = call.console.catalog.requested(call.fields);
     return () => answer(entry!, call);
   });
 }
@@ -222,7 +224,7 @@ function readDeviations({ console, fields, client }: Call): Answer {
   const kind = fields.oneOf('kind', KINDS);
   const expected = `a text of at most ${LONGEST_FIND} characters`;
   const find = fields.optional('find', (field) => fields.text(field, expected, ({ length }) => length <= LONGEST_FIND));
-  const limit = fields.optional('limit', () => console.catalog.read(fields))?.label;
+  const limit = fields.optional('limit', () => console.catalog.requested(fields))?.label;
   const cursor = cursorOf(fields);
   return async () => {
     if (kind === 'blocks' || kind === 'leases') await console.deviationBudget.take(client);
@@ -230,13 +232,16 @@ function readDeviations({ console, fields, client }: Call): Answer {
   };
 }
 
-/** A route that changes a counter, as its further fields say. */
+/**
+ * A route that changes one counter: api/keys/<action>. `more`: its fields in addition to the key; `read` makes the change from all
+ * fields.
+ */
 function ofKey(action: LoggedChange['action'], more: readonly string[], read: (fields: Fields) => KeyChange): Route {
   return act(`api/keys/${action}`, [...KEY, ...more], async (call) => {
     const { keys } = call.console;
     const target = await keys.target(call.fields);
-    const change = read(call.fields);
-    return async () => keys.act(target(), action, change, await call.cause());
+    const made = read(call.fields);
+    return async () => keys.act(target(), action, made, await call.cause());
   });
 }
 

@@ -172,8 +172,8 @@ export function rateOf(options: object): { readonly rate: number; readonly ms: n
 
 /** The interval of a rate in whole seconds; `undefined` for limits without one, or with a longer one than is kept. */
 export function intervalOf(options: object): number | undefined {
-  const { ms = Infinity } = rateOf(options) ?? {};
-  return ms > DEMAND_MS ? undefined : Math.max(1, Math.ceil(ms / 1000)) * 1000;
+  const found = rateOf(options);
+  return found && found.ms <= DEMAND_MS ? Math.max(1, Math.ceil(found.ms / 1000)) * 1000 : undefined;
 }
 
 /** Returns true if all instances count a window: some in each hour, different ones for each limit. */

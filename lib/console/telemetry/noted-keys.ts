@@ -126,7 +126,7 @@ export class NotedKeys {
     }
     const name = nameOf(kind, label, identity);
     if (until === 0) list.delete(name);
-    else if (list.has(name) || this.hasRoom(list)) list.set(name, note);
+    else if (list.has(name) || this.makeRoom(list)) list.set(name, note);
     else {
       this.missed++;
       return;
@@ -134,10 +134,11 @@ export class NotedKeys {
     if (this.unsent.size < 2 * MOST_NOTED || this.unsent.has(name)) this.unsent.set(name, note);
   }
 
-  /** Returns true if there is room for another record, for which it deletes those that are over. */
-  private hasRoom(list: Map<string, Note>): boolean {
+  /** Deletes records that are over if the list is full. Returns true if there is room. */
+  private makeRoom(list: Map<string, Note>): boolean {
+    if (list.size < MOST_NOTED) return true;
     const now = this.now();
-    if (list.size >= MOST_NOTED) for (const [name, { until }] of list) if (until <= now) list.delete(name);
+    for (const [name, { until }] of list) if (until <= now) list.delete(name);
     return list.size < MOST_NOTED;
   }
 }

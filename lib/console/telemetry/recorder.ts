@@ -48,7 +48,12 @@ export class Recorder {
   ) {
     if (redis === undefined || limitsText === undefined) return;
     this.folder = new Folder(redis, clock, timeoutMs);
-    this.reporter = new Reporter(redis, clock, this.timeline, limits, this.self.id, () => this.published, limitsText);
+    this.reporter = new Reporter(redis, clock, this.self.id, {
+      timeline: this.timeline,
+      limits,
+      instance: () => this.published,
+      limitsText,
+    });
   }
 
   /** True if this process only observes: it counts nothing, and doesn't report itself. */
@@ -122,6 +127,10 @@ export class Recorder {
 
   /** Collects the counts at the end of this second, and of each following one. */
   start(): void {
+    this.arm();
+  }
+
+  private arm(): void {
     if (this.isClosed) return;
     const now = this.clock.now();
     // Timers may fire a moment early.
@@ -138,7 +147,7 @@ export class Recorder {
       this.flushing = this.store(this.redis, true).finally(() => (this.flushing = undefined));
     }
     this.foldEnded();
-    this.start();
+    this.arm();
   };
 
   private store(redis: ConsoleRedis, isBrief: boolean): Promise<void> {

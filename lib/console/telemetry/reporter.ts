@@ -35,6 +35,17 @@ const MOST_DEMANDS = 50;
 /** Maximum number of unanswered calls to remember. */
 const MOST_UNSURE = 20;
 
+/** The data to report. */
+interface Reported {
+  /** The counts. */
+  readonly timeline: Timeline;
+  readonly limits: WatchedLimits;
+  /** Returns the data that this instance publishes about itself. */
+  readonly instance: () => PublishedInstance;
+  /** Returns the text about the app's limits to publish. */
+  readonly limitsText: () => string;
+}
+
 /** Reports this instance and its counts to Redis, in one call each time, and reads the requests of viewers. */
 export class Reporter {
   isLeaving = false;
@@ -53,11 +64,9 @@ export class Reporter {
   constructor(
     private readonly redis: ConsoleRedis,
     private readonly clock: ConsoleClock,
-    private readonly timeline: Timeline,
-    private readonly limits: WatchedLimits,
+    /** The id of this instance. */
     private readonly id: string,
-    private readonly instance: () => PublishedInstance,
-    private readonly limitsText: () => string,
+    private readonly reported: Reported,
   ) {}
 
   /** True if Redis came back so recently that other instances may not have reported yet. */
@@ -72,7 +81,8 @@ export class Reporter {
 
   /** Stores new data. A brief report leaves out data that changes slowly. Never rejects. */
   async report(isBrief: boolean): Promise<void> {
-    const { redis, clock, timeline, limits } = this;
+    const { redis, clock } = this;
+    const { timeline, limits, instance } = this.reported;
     const notes = limits.noted.take();
     try {
       const isAbsent = performance.now() - this.storedAt > ABSENT_MS;
@@ -81,7 +91,7 @@ export class Reporter {
       if (isAbsent && this.calls > 0) await this.comeBack();
       this.calls++;
       const sent = timeline.unsent(MOST_SENT, isBrief && this.calls % HOURS_EVERY !== 0);
-      const published = this.instance();
+      const published = instance();
       const commands = [
         ...this.commands(sent, published, isBrief),
         ...limits.noted.storing(redis, notes, this.calls === 1 || this.problem !== undefined),
@@ -102,7 +112,7 @@ export class Reporter {
   }
 
   private succeeded(sent: Sent, now: number): void {
-    const { timeline } = this;
+    const { timeline } = this.reported;
     timeline.stored(sent);
     this.unsure.clear();
     if (this.problem !== undefined) {
@@ -117,7 +127,8 @@ export class Reporter {
 
   /** Removes counts that others have added to the sum of ended instances because they took this one for ended. */
   private async comeBack(): Promise<void> {
-    const { redis, id, timeline } = this;
+    const { redis, id } = this;
+    const { timeline } = this.reported;
     // From this report on, nobody adds any more of its counts.
     const replies = await redis.run([
       ...reportOf(redis, id, Math.round(this.clock.now()), this.isLeaving),
@@ -131,7 +142,8 @@ export class Reporter {
   }
 
   private commands(sent: Sent, published: PublishedInstance, isBrief: boolean): Command[] {
-    const { redis, id, limits } = this;
+    const { redis, id } = this;
+    const { limits } = this.reported;
     const { keys } = redis;
     const { lastSeenAt } = published;
     return [
@@ -155,14 +167,14 @@ export class Reporter {
     const isDue = (every: number) => calls % every === 1 || problem !== undefined;
     if (isDue(ABOUT_EVERY)) commands.push(['set', keys.about(id), text, 'EX', ABOUT_SECONDS]);
     if (isDue(LIMITS_EVERY)) {
-      this.shown ??= this.limitsText();
+      this.shown ??= this.reported.limitsText();
       commands.push(...publishing(redis, this.shown, published.lastSeenAt, calls > 1 && problem === undefined));
     }
     return commands;
   }
 
   private storingKeys(): Command[] {
-    const keysOfLimits = this.limits.published();
+    const keysOfLimits = this.reported.limits.published();
     if (keysOfLimits.length === 0) return [];
     return [['set', this.redis.keys.top(this.id), JSON.stringify(keysOfLimits), 'EX', TOP_SECONDS]];
   }

@@ -28,6 +28,7 @@ const ROOM_MS = 5000;
 class AdaptiveLimits {
   /** The last request to each limit, by label. */
   private readonly last = new Map<string, CheckEntry>();
+  /** Since when each limit is full, and when it was last seen full. */
   private readonly full = new Map<string, { since: number; seenAt: number }>();
 
   asked(label: string, entry: CheckEntry): void {
@@ -200,28 +201,28 @@ export class Tally implements DecisionTap {
     const counted = this.limits.of(limit);
     if (counted === null) return false;
     if (limit.isCandidate) {
-      counted.candidateAsked++;
-      if (!decision.allowed) counted.candidateRefused++;
+      counted.counts.candidateAsked++;
+      if (!decision.allowed) counted.counts.candidateRefused++;
       return true;
     }
     if (limit.adapts) this.adaptive.asked(counted.label, entry);
-    const { keys, demand } = counted;
+    const { counts, keys, demand } = counted;
     const leases = leasesUnits(limit);
     if (keys?.used === undefined && demand === undefined && limit !== this.lastLimit && !leases) {
       this.lastLimit = limit;
-      this.lastCounted = counted;
+      this.lastCounted = counts;
       this.lastNearBelow = limit.quota - limit.nearFrom;
     }
     if (demand !== undefined && cost > 0) demand.add(shownIdentity(entry), cost);
     if (decision.allowed) {
-      counted.allowed++;
-      if (charged && becameNear(entry, decision)) counted.near++;
+      counts.allowed++;
+      if (charged && becameNear(entry, decision)) counts.near++;
       if (cost > 0) keys?.used?.add(shownIdentity(entry), cost);
       if (leases && charged && decision.ticket !== undefined)
         this.more.noted?.held(counted.label, shownIdentity(entry), leaseMs(limit));
     } else {
-      if (limit.shadow) counted.shadowRefused++;
-      else counted.refused++;
+      if (limit.shadow) counts.shadowRefused++;
+      else counts.refused++;
       keys?.refused.add(shownIdentity(entry), 1);
       if (blocksKeys(limit) && decision.source !== 'list' && decision.retryAfterMs < Infinity)
         this.more.noted?.blocked('limit', counted.label, shownIdentity(entry), decision.retryAfterMs);
@@ -253,8 +254,9 @@ const MOST_GIVEN = 200;
 const MOST_LIMITS = 4000;
 
 /** The counts of a limit until the next second. */
-interface Counted extends LimitCounts {
+interface Counted {
   readonly label: string;
+  readonly counts: LimitCounts;
   /** The counts of its keys, if they are counted. */
   keys: TopKeyCounts | undefined;
   /** The version of the limit that decided last. */
@@ -292,11 +294,10 @@ class CountedLimits {
   /** Removes and returns the counts since the last call. */
   take(): Pick<Bucket, 'limits' | 'hides'> {
     const limits = new Map<string, LimitCounts>();
-    for (const counted of this.byLabel.values()) {
-      if (decisionsOf(counted) === 0) continue;
-      const { label, keys: _keys, limit: _limit, demand: _demand, ...counts } = counted;
-      limits.set(label, counts);
-      Object.assign(counted, noLimitCounts());
+    for (const { label, counts } of this.byLabel.values()) {
+      if (decisionsOf(counts) === 0) continue;
+      limits.set(label, { ...counts });
+      Object.assign(counts, noLimitCounts());
     }
     return { limits, hides: this.hides && limits.has(OTHERS) };
   }
@@ -316,7 +317,7 @@ class CountedLimits {
     const label = this.byLabel.has(wanted) || this.hasRoom(wanted) ? wanted : OTHERS;
     let counted = this.byLabel.get(label);
     if (counted === undefined) {
-      counted = { label, ...noLimitCounts(), keys: this.more.keysOf?.(label), limit, demand: undefined };
+      counted = { label, counts: noLimitCounts(), keys: this.more.keysOf?.(label), limit, demand: undefined };
       this.byLabel.set(label, counted);
     }
     return counted;

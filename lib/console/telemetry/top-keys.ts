@@ -18,8 +18,19 @@ export type PublishedLimit = readonly [
 
 export type PublishedLimits = readonly PublishedLimit[];
 
-/** Merges the keys of one limit. Counting began with the first instance; `null` if none counts. Not all identities are kept. */
-export function mergePublished(published: readonly PublishedLimits[], label: string) {
+/** The merged keys of a limit from all instances. */
+interface MergedKeys {
+  readonly refused: readonly Summary[];
+  readonly used: readonly Summary[];
+  /** When the first instance began to count; `null` if none does. */
+  readonly since: number | null;
+  readonly usedSince: number | null;
+  /** The identities of hashes, if they were kept. */
+  readonly identities: ReadonlyMap<string, string>;
+}
+
+/** Merges the published keys of one limit. */
+export function mergePublished(published: readonly PublishedLimits[], label: string): MergedKeys {
   const identities = new Map<string, string>();
   const read = (keys: readonly PublishedKey[]): Frequent[] =>
     keys.map(([id, count, error, identity]) => {

@@ -56,9 +56,14 @@ export class Instances {
 
   /** This instance alone: the others, if there are any, could not be read. */
   alone(): FoundInstances {
+    return this.started([...this.known]);
+  }
+
+  /** This instance, to which others are added. */
+  private started(unread: string[]): FoundInstances {
     const running = this.recorder.observes ? [] : [this.self];
     const instances = running.map(({ id }) => id);
-    return { running, lost: [], coverage: { instances, ended: 0, unread: [...this.known] } };
+    return { running, lost: [], coverage: { instances, ended: 0, unread } };
   }
 
   /**
@@ -87,9 +92,8 @@ export class Instances {
     add: (one: ReadInstance) => boolean | Promise<boolean>,
   ): Promise<{ found: FoundInstances; isWhole: boolean }> {
     const { redis } = this;
-    const found = this.alone();
+    const found = this.started([]);
     const { running, lost, coverage } = found;
-    coverage.unread = [];
     if (redis === undefined) return { found, isWhole: true };
     const { keys } = redis;
     const { indexed, folds } = await this.indexed(redis, withinMs);

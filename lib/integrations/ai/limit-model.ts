@@ -125,8 +125,8 @@ export function limitModel(limiters: LimiterService, options: LimitModelOptions)
     specificationVersion: 'v3' as never,
 
     async transformParams({ params }) {
-      const isSet = maxOutputTokens === undefined || params.maxOutputTokens !== undefined;
-      return isSet ? params : { ...params, maxOutputTokens };
+      const keepsParams = maxOutputTokens === undefined || params.maxOutputTokens !== undefined;
+      return keepsParams ? params : { ...params, maxOutputTokens };
     },
 
     async wrapGenerate({ doGenerate, params }) {

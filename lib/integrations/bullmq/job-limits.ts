@@ -33,8 +33,8 @@ class JobStarts {
   ) {}
 
   /**
-   * Takes the units that a job needs to start, and waits for them. Returns what gives them back. If the job is too late, returns the limit that has no room and the wait
-   * for it.
+   * Takes the units that a job needs to start, and waits for them. Returns their refunds. If the job is too late, returns the limit without
+   * room and the wait for it.
    */
   async take({ id, reserved, hasStalled }: JobRequest, holdMs = HOLD_MS): Promise<Refund[] | JobWait> {
     const taken: Refund[] = [];
@@ -83,8 +83,8 @@ function claimOf({ limit, identity, cost: units }: CheckEntry, id: string): Refu
 }
 
 /**
- * Tells a BullMQ worker that the job was delayed, or that it fails for good and isn't retried. Workers recognize the error by its name, no
- * matter which copy of BullMQ threw it.
+ * Signals to a BullMQ worker that the job was delayed, or that it fails for good and isn't retried. Workers recognize the error by its name,
+ * no matter which copy of BullMQ threw it.
  */
 function errorForWorker(name: 'DelayedError' | 'UnrecoverableError', message: string): Error {
   return Object.assign(new Error(message), { name });

@@ -111,7 +111,7 @@ export class Operations {
   settle(operation: Operation, result: OperationResult | undefined): void {
     const { cost, whole } = operation;
     if (cost === undefined) return;
-    // Nothing of a rejected operation ran.
+    // A rejected operation didn't run.
     const report = this.services.costs!.settled(cost, whole, operation.isRefused ? { data: undefined } : result);
     if (!operation.isRefused) operation.report = report;
   }

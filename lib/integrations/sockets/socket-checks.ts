@@ -211,7 +211,7 @@ function timesAsMuch(entry: RuleEntry, times: number): RuleEntry {
   return { ...entry, cost: Math.min(entry.cost * times, Number.MAX_SAFE_INTEGER) };
 }
 
-/** Why handshakes, connections or frames can't have a limit. */
+/** The reason why a limit can't count handshakes, connections or frames; `undefined` if it can. */
 function problemOf({ name, settings, limit }: Rule, location: string, isHeld: boolean): string | undefined {
   const { name: algo, queue, leases } = limit.algorithm;
   if (settings.count !== 'all') return socketMessages.counted(location, name);

@@ -33,7 +33,9 @@ export function migrateRateLimiterFlexible(project: Project): readonly Source[] 
   }
   const [first] = converted;
   // The app may get the module while its throttlers are converted.
-  const getsModule = project.read.some(({ wanted }) => wanted.get('nestjs-sluice')?.has('RateLimitModule') === true);
+  const getsModule = project.sourcesRead.some(
+    ({ wanted }) => wanted.get('nestjs-sluice')?.has('RateLimitModule') === true,
+  );
   if (first !== undefined && !getsModule && project.matching(/\bRateLimitModule\b/).length === 0) {
     const redis = converted.some(({ isOnRedis }) => isOnRedis) ? '{ redis: … }' : '';
     const why = `LimiterService belongs to RateLimitModule: import RateLimitModule.forRoot(${redis}) once, in the root module of the app`;

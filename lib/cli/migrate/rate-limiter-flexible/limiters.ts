@@ -32,10 +32,20 @@ const OTHERS: Readonly<Record<string, string>> = {
   RLWrapperTimeouts: "use the option 'timeout' of the module",
 };
 
-export type FoundLimiter = Exclude<ReturnType<typeof limiterOf>, string>;
+/** A limiter that a class creates. */
+export interface FoundLimiter {
+  readonly source: Source;
+  readonly node: TS.NewExpression;
+  readonly owner: TS.ClassDeclaration;
+  /** The property that contains it. */
+  readonly property: string;
+  /** Its assignment in a constructor; `undefined` for an initializer of the property. */
+  readonly assignment: TS.BinaryExpression | undefined;
+  readonly isOnRedis: boolean;
+}
 
 /** The limiter of a class, or the reason why it can't be converted. */
-export function limiterOf(source: Source, node: TS.NewExpression, imported: string) {
+export function limiterOf(source: Source, node: TS.NewExpression, imported: string): FoundLimiter | string {
   const { ts } = source;
   if (imported !== IN_PROCESS && imported !== ON_REDIS) {
     return OTHERS[imported] ?? "it has no counterpart: implement a Store, and give it to the module's option 'store'";
@@ -62,9 +72,7 @@ export function limiterOf(source: Source, node: TS.NewExpression, imported: stri
     source,
     node,
     owner,
-    /** The property that contains it. */
     property: place.property,
-    /** Its assignment in a constructor; `undefined` for an initializer of the property. */
     assignment: place.assignment,
     isOnRedis: imported === ON_REDIS,
   };

@@ -128,7 +128,7 @@ export class ThrottlerFacts {
 
   private sourceOf(node: TS.Node): Source | undefined {
     const file = node.getSourceFile();
-    return this.project.read.find(({ ast }) => ast === file);
+    return this.project.sourcesRead.find(({ ast }) => ast === file);
   }
 
   private addThrottlers({ source, node }: Place, found: Map<string, KnownThrottler>): boolean {

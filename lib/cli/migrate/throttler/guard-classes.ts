@@ -71,7 +71,7 @@ function toKeyResolver(facts: ThrottlerFacts, { source, node, exempts, isForAll 
     find,
   );
   convertSupers(source, node);
-  // It let requests pass; now it returns which requests limits skip.
+  // It decided which requests pass; now it returns true for those that limits skip.
   if (activate !== undefined) source.rewrite(activate.name, 'isExempt');
   const request =
     requests === undefined || isReplaced ? requestOf(source, facts, 'context') : 'this.getRequestResponse(context).req';

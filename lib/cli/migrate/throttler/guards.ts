@@ -92,7 +92,8 @@ function analysed(source: Source, node: TS.ClassDeclaration): Guard {
   const isShared = sharing(source, member('generateKey'));
   const exempts = member('canActivate') !== undefined || member('shouldSkip') !== undefined;
   const reason = reasonToStay(source, node, refusal !== undefined, isShared !== undefined);
-  const { initializer } = (source.method(node, 'errorMessage') ?? {}) as Partial<TS.PropertyDeclaration>;
+  const properties = node.members.filter((one) => source.ts.isPropertyDeclaration(one));
+  const initializer = properties.find(({ name }) => source.before(name) === 'errorMessage')?.initializer;
   const property = source.literal(initializer) === undefined ? undefined : initializer;
   const converted = member('getTracker') !== undefined || exempts ? 'key' : 'dropped';
   return {

@@ -75,20 +75,20 @@ export class FieldTermsReader {
     const size = directive([field.astNode], 'listSize');
     const args = field.args.map((arg) => arg.name);
     const slicing =
-      listSize(size, 'slicingArguments', place, NAMES) ?? USUAL_SLICING.filter((name) => args.includes(name));
+      listSizeArgument(size, 'slicingArguments', place, NAMES) ?? USUAL_SLICING.filter((name) => args.includes(name));
     for (const path of slicing) {
       if (!args.includes(path.split('.')[0]!)) {
         throw new RateLimitConfigError(graphqlMessages.noArgument(place, path, args));
       }
     }
-    const sized = listSize(size, 'sizedFields', place, NAMES) ?? usualSized(returns, lists, slicing);
+    const sized = listSizeArgument(size, 'sizedFields', place, NAMES) ?? usualSized(returns, lists, slicing);
     return {
       field,
       weight,
       returns,
       lists,
       slicing: slicing.map((path) => path.split('.')),
-      assumedSize: listSize(size, 'assumedSize', place, whole(0)) ?? settings.listSize,
+      assumedSize: listSizeArgument(size, 'assumedSize', place, whole(0)) ?? settings.listSize,
       sized: sized && new Set(sized),
     };
   }
@@ -122,7 +122,8 @@ function weightOf(cost: Directive | undefined, place: string): number | undefine
   throw new RateLimitConfigError(graphqlMessages.wrongDirective(place, '@cost', 'weight', given, 'a number >= 0'));
 }
 
-function listSize<T>(
+/** An argument of @listSize. Throws `RateLimitConfigError` for an invalid value. */
+function listSizeArgument<T>(
   size: Directive | undefined,
   argument: string,
   place: string,

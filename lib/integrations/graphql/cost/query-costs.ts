@@ -138,7 +138,7 @@ export class QueryCosts {
   }
 }
 
-/** Why points can't have a limit. */
+/** The reason why a limit can't count points; `undefined` if it can. */
 function problemOf({ name, settings, limit }: Rule, location: string): string | undefined {
   const { name: algo, leases } = limit.algorithm;
   if (leases !== undefined) return graphqlMessages.leased(location, name, algo);

@@ -9,6 +9,7 @@ type LearnTerms = Pick<OutboundSettings<never, never>, 'learn' | 'cost' | 'maxLe
 
 /** The unit of limits that count calls. A cost of our own is never in this unit. */
 const REQUESTS = 'requests';
+/** Units of the upstream that never count the cost of a call of ours. */
 const UNLIKE = new Set([REQUESTS, 'concurrent-requests', 'content-bytes']);
 
 /**
