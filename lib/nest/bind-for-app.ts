@@ -21,10 +21,10 @@ import { ThrownRefusals } from './request/thrown-refusals.js';
 type Module = ModulesContainer extends Map<string, infer M> ? M : never;
 
 /**
- * Binds one of our guards or filters to a class of the app, before other enhancers, with the instance that serves this app. The apps of a process
- * share the metadata, which only contains the class; each app has its own instance in its module. In all apps but the first, Nest creates
- * that instance itself, possibly after this call. So the class must not have constructor parameters: Nest injects the parts of the app into
- * its properties. In an app without limits they stay empty, and the class does nothing.
+ * Binds one of our guards or filters to a class of the app, before other enhancers, with the instance that serves this app. The apps of a
+ * process share the metadata, which only contains the class; each app has its own instance in its module. In all apps but the first, Nest
+ * creates that instance itself, possibly after this call. So the class must not have constructor parameters: Nest injects the parts of the
+ * app into its properties. In an app without limits they stay empty, and the class does nothing.
  */
 function bindForApp(kind: 'guard' | 'filter', type: object, module: Module, instance: object): void {
   const key = kind === 'guard' ? GUARDS : FILTERS;

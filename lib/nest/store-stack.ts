@@ -12,7 +12,6 @@ import type { StoreReport } from '../storage/stores/layers/circuits.js';
 import { DeadlineStore, leavesAll } from '../storage/stores/layers/deadline.store.js';
 import { FallbackStore } from '../storage/stores/layers/fallback.store.js';
 import { InstanceScopeStore } from '../storage/stores/layers/instance.store.js';
-import type { RateLimitSettings } from '../app/config/settings.js';
 import { ListStore } from '../app/overrides/lists/list.store.js';
 import type { ListVerdicts } from '../app/overrides/lists/lists.js';
 import type { FindLimit, HomePlace, LayerSurroundings } from '../storage/features/feature.js';
@@ -49,12 +48,28 @@ export interface CountingPlace {
   readonly findLimit?: FindLimit | undefined;
 }
 
-/** The app's settings and what its store reports to. Without one of the optional settings, its feature is off. */
-export interface StoreSettings
-  extends
-    CountingPlace,
-    Pick<RateLimitSettings, 'prefix' | 'timeoutMs' | 'maxKeys'>,
-    Partial<Pick<RateLimitSettings, 'gatherMs' | 'maxBytes' | 'refusalCache' | 'localShare' | 'telemetry'>> {
+/** The settings of an app's store, and what it reports to. */
+export interface StoreSettings extends CountingPlace {
+  readonly prefix: string;
+  readonly timeoutMs: number;
+  /**
+   * The maximum time that checks wait for others while many are in flight, in milliseconds.
+   * @default 0
+   */
+  readonly gatherMs?: number | undefined;
+  readonly maxKeys: number;
+  /** @default 1_000 for each of `maxKeys`, and at least 16_000_000 */
+  readonly maxBytes?: number | undefined;
+  /**
+   * True if rejections are cached.
+   * @default false
+   */
+  readonly refusalCache?: boolean | undefined;
+  /**
+   * The share of each limit that is allowed in process while Redis fails.
+   * @default 1
+   */
+  readonly localShare?: number | undefined;
   /** Called when Redis starts to fail, and when it has recovered. */
   readonly report: (report: StoreReport) => void;
   /**
@@ -67,6 +82,8 @@ export interface StoreSettings
    * @default nobody
    */
   readonly lists?: ListVerdicts | undefined;
+  /** True if OpenTelemetry receives metrics. If it is not installed, `true` is an error, and `undefined` disables them. */
+  readonly telemetry?: boolean | undefined;
 }
 
 /** The store at the bottom of a stack. */

@@ -1,5 +1,5 @@
 -- Limits that count over several regions. Two servers take part: in each region one that keeps the units granted to that region, and
--- the home, whose counter grants them. docs/regions-protocol.md has the protocol.
+-- the home, whose counter grants them. docs/internals/regions-protocol.md has the protocol.
 --
 -- In a region the variant counts. A check takes granted units; none is there that the home has not charged. Parameters: `lifetime`, the
 -- microseconds for which a grant may be used; `home_now`, the latest that the time of the home can be, in microseconds, or 0 while nobody

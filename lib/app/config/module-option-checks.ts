@@ -1,5 +1,5 @@
 import { isObject } from '../../engine/options/values.js';
-import { isCallable } from '../../engine/util/objects.js';
+import { isCallable, isRecord } from '../../engine/util/objects.js';
 import { HOOK_EXPECTED } from '../hooks/decision-hook.js';
 import { REFUSAL_EXPECTED } from '../http/refusal-answer.js';
 import type { RateLimitModuleOptions } from './module-options.js';
@@ -32,33 +32,47 @@ export const OPTION_CHECKS: readonly (readonly [option: keyof RateLimitModuleOpt
   ['localShare', 'a share, more than 0 and at most 1', (value) => (value as number) > 0 && (value as number) <= 1],
 ];
 
-/** The options of the module, except `guard`. */
+/** The options of the module, except `guard`, in the order in which messages list them. */
 export const MODULE_OPTIONS: readonly (keyof RateLimitModuleOptions)[] = [
-  ...OPTION_CHECKS.map(([option]) => option),
   'redis',
   'regions',
+  'limits',
+  'define',
+  'defaults',
   'headers',
+  'exposeHeaders',
+  'retryJitter',
+  'problem',
+  'body',
+  'answer',
+  'retryAfter',
   'lists',
   'timeout',
   'resolveTimeout',
   'gather',
   'sendTimeout',
   'onStoreError',
+  'localShare',
   'onMissingKey',
   'onMissingReader',
   'ipv6Prefix',
+  'prefix',
   'maxKeys',
   'maxWaiters',
   'maxBytes',
+  'refusalCache',
+  'telemetry',
+  'store',
+  'readers',
+  'policy',
+  'onDecision',
+  'onRefused',
+  'onNear',
 ];
 
 /** Returns true if the module has an option of this name. */
 export function isModuleOption(name: string): boolean {
   return name === 'guard' || (MODULE_OPTIONS as readonly string[]).includes(name);
-}
-
-export function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null;
 }
 
 function isPrefix(value: unknown): boolean {

@@ -2,7 +2,7 @@ import { messages } from '../../engine/errors/messages/general.js';
 import { redisMessages } from '../../engine/errors/messages/redis.js';
 import { isClient } from '../../storage/redis/client.js';
 import { isClusterConnection, refusalOf } from '../../storage/redis/given-connection.js';
-import { isRecord } from './module-option-checks.js';
+import { isRecord } from '../../engine/util/objects.js';
 import { withoutSecrets } from '../../engine/errors/reasons.js';
 
 /** The ioredis options that tell where Redis is. At least one of them is required. */

@@ -19,7 +19,8 @@ import {
   orElse,
 } from '../../engine/options/values.js';
 import { defaultMaxBytes } from '../../storage/stores/memory/counter-table.js';
-import { headerFormatters } from '../http/header-format.js';
+import { type HeaderFormatter, headerFormatters } from '../http/header-format.js';
+import type { RefusalBody } from '../http/refusal-answer.js';
 import type { OnStoreError } from '../../engine/limits/limit-settings.js';
 import type { OnMissingKey, OnMissingReader } from './common-limit-options.js';
 import { MODULE_OPTIONS, OPTION_CHECKS } from './module-option-checks.js';
@@ -28,7 +29,38 @@ import { limitOptions, ownerOfOption } from './limit-options.js';
 import { isRedisConnection, wrongRedis } from './redis-option.js';
 
 /** The module's options after reading and checking. */
-export type RateLimitSettings = Readonly<ReturnType<typeof readSettings>>;
+export interface RateLimitSettings {
+  readonly options: RateLimitModuleOptions;
+  readonly formatters: readonly HeaderFormatter[];
+  readonly exposeHeaders: boolean;
+  readonly retryJitter: number;
+  readonly problem: boolean;
+  readonly body: RefusalBody | undefined;
+  readonly retryAfter: boolean;
+  readonly onStoreError: OnStoreError;
+  readonly localShare: number;
+  readonly onMissingKey: OnMissingKey;
+  readonly onMissingReader: OnMissingReader;
+  readonly ipv6Prefix: number;
+  readonly timeoutMs: number;
+  /** The region in which the app runs, if there are several. */
+  readonly regions: RegionOptions | undefined;
+  /** The maximum time that a request waits for a function or class that finds its limits. */
+  readonly resolveTimeoutMs: number;
+  /** 0 never waits. */
+  readonly gatherMs: number;
+  /** `Infinity` waits for slow clients indefinitely. */
+  readonly sendTimeoutMs: number;
+  readonly prefix: string;
+  readonly maxKeys: number;
+  readonly maxWaiters: number;
+  readonly maxBytes: number;
+  readonly refusalCache: boolean;
+  /** With `undefined`, decisions are measured if OpenTelemetry is installed. */
+  readonly telemetry: boolean | undefined;
+  /** True if `RATE_LIMIT_MODE` puts every limit into shadow mode. */
+  readonly shadow: boolean;
+}
 
 const ON_MISSING_KEY: readonly OnMissingKey[] = ['ip', 'skip', 'refuse'];
 const ON_MISSING_READER: readonly OnMissingReader[] = ['refuse', 'skip'];
@@ -46,7 +78,7 @@ const LOCATION = 'RateLimitModule';
 const MODE_VARIABLE = 'RATE_LIMIT_MODE';
 
 /** Reads the module's options. The limits in them are compiled elsewhere. */
-export function readSettings(written: RateLimitModuleOptions) {
+export function readSettings(written: RateLimitModuleOptions): RateLimitSettings {
   if (typeof written !== 'object' || written === null || Array.isArray(written)) {
     throw new RateLimitConfigError(optionMessages.hinted(messages.notOptions(LOCATION, written), written));
   }
@@ -80,19 +112,13 @@ export function readSettings(written: RateLimitModuleOptions) {
     onMissingReader: oneOf(LOCATION, 'onMissingReader', orElse(options.onMissingReader, 'refuse'), ON_MISSING_READER),
     ipv6Prefix: wholeNumber(LOCATION, 'ipv6Prefix', orElse(options.ipv6Prefix, 64), { max: 128 }),
     timeoutMs,
-    /** The region in which the app runs, if there are several. */
     regions: readRegions(options.regions, redis !== undefined, timeoutMs),
-    /** The maximum time that a request waits for a function or class that finds its limits. */
     resolveTimeoutMs: timeLimit('resolveTimeout', orElse(options.resolveTimeout, 2000)),
-    /** 0 never waits. */
     gatherMs: gatherMs(options.gather, timeoutMs),
-    /** `Infinity` waits for slow clients indefinitely. */
     sendTimeoutMs: sendTimeoutMs(options.sendTimeout),
     prefix: orElse(options.prefix, 'sluice'),
     refusalCache: orElse(options.refusalCache, true),
-    /** With `undefined`, decisions are measured if OpenTelemetry is installed. */
     telemetry: options.telemetry,
-    /** True if `RATE_LIMIT_MODE` puts every limit into shadow mode. */
     shadow: readsShadow(process.env[MODE_VARIABLE]),
     maxKeys: wholeNumber(LOCATION, 'maxKeys', maxKeys),
     maxWaiters: wholeNumber(LOCATION, 'maxWaiters', maxWaiters),

@@ -8,7 +8,7 @@ import { toDecision } from '../../storage/stores/store-decision.js';
 import type { Check, StoreDecision } from '../../storage/stores/store.js';
 import { type UnnamedEvent, useOf } from '../../storage/telemetry/decision-event.js';
 import { type DecisionListener, DecisionStream } from '../../storage/telemetry/decision-stream.js';
-import { CallableClasses } from '../../engine/util/instances.js';
+import { CallableClasses } from '../../engine/options/callable-classes.js';
 import { isPromise } from '../../engine/util/awaitable.js';
 import { type DecisionHooksOptions, HOOK_EXPECTED, type ObservedDecision } from './decision-hook.js';
 

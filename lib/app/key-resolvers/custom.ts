@@ -1,6 +1,6 @@
 import type { Type } from '@nestjs/common';
 import type { KeyFunction, KeyResolver } from '../../engine/limits/identity.js';
-import { isClassWith } from '../../engine/util/instances.js';
+import { isClassWith } from '../../engine/options/callable-classes.js';
 import type { KeyScheme } from './key-scheme.js';
 
 /** Keys that the app computes have no name. */
@@ -12,6 +12,7 @@ export const functionKey: KeyScheme<KeyFunction, KeyFunction> = {
   parse: (key) => (typeof key === 'function' && !isResolverClass(key) ? (key as KeyFunction) : undefined),
   describe: () => CUSTOM,
   needsRoute: false,
+  // The function receives only the context, not the parts of the request.
   resolve: (key) => (context) => key(context),
 };
 

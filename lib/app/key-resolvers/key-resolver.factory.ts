@@ -3,7 +3,7 @@ import { ModuleRef } from '@nestjs/core';
 import type { LimitKey } from '../../engine/limits/identity.js';
 import { givenOptions } from '../../engine/options/values.js';
 import { getOrMake } from '../../engine/util/objects.js';
-import { CallableClasses } from '../../engine/util/instances.js';
+import { CallableClasses } from '../../engine/options/callable-classes.js';
 import { listOf } from '../../engine/errors/wording.js';
 import { keySchemes } from './index.js';
 import { byIp, type IdentifyAddress } from './ip.js';

@@ -1,6 +1,6 @@
 import type { ExecutionContext } from '@nestjs/common';
 import type { KeyFunction, ResolvedKey } from '../../engine/limits/identity.js';
-import type { CallableClasses, OptionPlace } from '../../engine/util/instances.js';
+import type { CallableClasses, OptionPlace } from '../../engine/options/callable-classes.js';
 import type { RequestParts } from '../transports/request-reader.js';
 import type { ProxyWarning } from './proxy-warning.js';
 

@@ -1,4 +1,5 @@
 import { keyMessages } from '../../engine/errors/messages/calls.js';
+import { isRecord } from '../../engine/util/objects.js';
 import type { KeyScheme } from './key-scheme.js';
 
 /** Counts per authenticated user: the `id`, `sub` or `userId` of `request.user`, or `request.user` itself. */
@@ -26,8 +27,4 @@ export const userKey: KeyScheme<'user', true> = {
 function idOf(value: unknown): string | undefined {
   if (typeof value === 'string' && value !== '') return value;
   return Number.isFinite(value) || typeof value === 'bigint' ? String(value) : undefined;
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null;
 }

@@ -1,6 +1,6 @@
 import { askMessages } from '../../engine/errors/messages/calls.js';
 import { assertCost, assertKey } from '../../engine/limits/arguments.js';
-import { askedOf, type ConsumeOptions, UP_TO_OPTIONS } from '../../engine/limits/consume-options.js';
+import { type Asked, askedOf, type ConsumeOptions, UP_TO_OPTIONS } from '../../engine/limits/consume-options.js';
 import { callEntries, callEntry } from '../rules/resolve/call-entries.js';
 import { decideEnforced } from '../../storage/stores/decide.js';
 import { openDecision, toCallerDecision } from '../../storage/stores/store-decision.js';
@@ -61,7 +61,7 @@ function decidedAtOnce(
   return undefined;
 }
 
-/** Calls the store, which may respond synchronously. With `upTo`, takes as many units as are available, up to that number. */
+/** Calls the store, which may respond synchronously. */
 function ask(
   limit: CalledLimit,
   key: string,
@@ -71,18 +71,28 @@ function ask(
   const { rule, store, queues } = limit;
   assertKey(key);
   const asked = askedOf(given, rule, UP_TO_OPTIONS);
-  const hasLevels = isNested(limit, asked.within);
-  const entries = hasLevels ? callEntries(rule, key, asked, peek) : [callEntry(rule, key, asked.cost, asked, peek)];
-  const make = hasLevels ? levelDecision : ownDecision;
-  if (asked.upTo === true) {
-    refuseHeldUnits(entries);
-    const answer = new CallerAnswer(taking(make), entries, store, queues, peek);
-    decideEnforced(store, { entries, peek, upTo: true }, answer);
+  if (asked.upTo === true) return take(limit, key, asked, peek);
+  if (isNested(limit, asked.within)) {
+    const entries = callEntries(rule, key, asked, peek);
+    const answer = new CallerAnswer(levelDecision, entries, store, queues, peek);
+    decideEnforced(store, { entries, peek }, answer);
     return answer;
   }
-  const answer = new CallerAnswer(make, entries, store, queues, peek);
-  if (hasLevels) decideEnforced(store, { entries, peek }, answer);
-  else if (entries[0]!.limit.off) answer.decided([openDecision(entries[0]!.limit)]);
+  const entry = callEntry(rule, key, asked.cost, asked, peek);
+  const entries = [entry];
+  const answer = new CallerAnswer(ownDecision, entries, store, queues, peek);
+  if (entry.limit.off) answer.decided([openDecision(entry.limit)]);
   else store.decide({ entries, peek }, answer);
+  return answer;
+}
+
+/** Takes as many units as are available, up to `upTo`. */
+function take(limit: CalledLimit, key: string, asked: Asked, peek: boolean): CallerAnswer<LeasedDecision> {
+  const { rule, store, queues } = limit;
+  const isOfLevels = isNested(limit, asked.within);
+  const entries = isOfLevels ? callEntries(rule, key, asked, peek) : [callEntry(rule, key, asked.cost, asked, peek)];
+  refuseHeldUnits(entries);
+  const answer = new CallerAnswer(taking(isOfLevels ? levelDecision : ownDecision), entries, store, queues, peek);
+  decideEnforced(store, { entries, peek, upTo: true }, answer);
   return answer;
 }

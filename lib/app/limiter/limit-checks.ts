@@ -17,8 +17,8 @@ import { shownIdentity } from '../../engine/limits/hierarchy.js';
 import { checkValue } from '../../engine/options/check-options.js';
 import { orFunction, whole } from '../../engine/options/kinds.js';
 import type { OptionKind } from '../../engine/options/option-row.js';
-import type { Declaration } from '../rules/declaration.js';
 import type { LimitRegistry } from '../rules/limit-registry.js';
+import { refuseTwice } from '../rules/listed-rules.js';
 import { callEntry, type LevelsCheck, levelsOf, mergedEntries } from '../rules/resolve/call-entries.js';
 import type { Rule } from '../rules/rule.js';
 import { MAX_WORK, workOf } from '../../engine/limits/compiled-limit.js';
@@ -161,16 +161,16 @@ export interface AskOptions<Limited> {
   readonly cost?: number | ((limited: Limited, limit: string) => number | Promise<number>) | undefined;
 }
 
+const KEY: OptionKind = {
+  expected: 'a string that is not empty',
+  isValid: (value) => typeof value === 'string' && value !== '',
+};
+
 /** Checks these options; `fn` describes the functions. Throws `RateLimitConfigError`. */
 export function checkAskOptions(location: string, key: unknown, cost: unknown, fn: string): void {
   checkValue(location, 'key', key, orFunction(KEY, fn));
   if (cost !== undefined) checkValue(location, 'cost', cost, orFunction(whole(0), fn));
 }
-
-const KEY: OptionKind = {
-  expected: 'a string that is not empty',
-  isValid: (value) => typeof value === 'string' && value !== '',
-};
 
 /** The request to one limit. */
 export interface LimitAsk<R> {
@@ -228,34 +228,6 @@ export function refuseWrongList(rules: readonly Pick<Rule, 'name' | 'limit'>[], 
   if (nested !== undefined)
     throw configError('SLUICE_UNSUPPORTED_LIMIT', withinMessages.notHere(location, nested.name));
   refuseTwice(rules, location);
-}
-
-function refuseTwice(rules: readonly Pick<Rule, 'name' | 'limit'>[], location: string): void {
-  const ids = rules.map(({ limit }) => limit.id);
-  const twice = rules.find((_, index) => ids.indexOf(ids[index]!) < index);
-  if (twice !== undefined)
-    throw configError('SLUICE_DUPLICATE_LIMIT', askMessages.sameLimitTwice(location, twice.name));
-}
-
-/**
- * The rules of a list of limits that apply to requests, like those of a route. Throws `RateLimitConfigError` for a limit that is listed
- * twice, there or among `others`, and for one in which `problemOf` sees a problem.
- */
-export function listedRules(
-  limits: readonly (string | LimitDefinition)[],
-  registry: LimitRegistry,
-  declaration: Pick<Declaration, 'location' | 'namespace'>,
-  problemOf: (rule: Rule) => string | undefined,
-  others: readonly Rule[] = [],
-): Rule[] {
-  const rules = limits.map((limit) => registry.rule(limit, declaration));
-  refuseTwice([...others, ...rules], declaration.location);
-  for (const rule of rules) {
-    const problem = problemOf(rule);
-    if (problem !== undefined) throw configError('SLUICE_UNSUPPORTED_LIMIT', problem);
-    rule.isOnRoute = true;
-  }
-  return rules;
 }
 
 export function isLimit(limit: unknown): boolean {

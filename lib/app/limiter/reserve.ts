@@ -8,6 +8,7 @@ import type { CheckEntry } from '../../engine/limits/counter.js';
 import { versionsOf } from '../../engine/limits/limit-feature.js';
 import { callEntries } from '../rules/resolve/call-entries.js';
 import { decidedEnforced } from '../../storage/stores/decide.js';
+import type { StoreDecision } from '../../storage/stores/store.js';
 import { openDecision, chargeOf, chargesOf, toCallerDecision } from '../../storage/stores/store-decision.js';
 import { refuseHeld, type CalledLimit, isNested, ownCounter, unsupportedCall } from './called-limit.js';
 import { levelDecision } from './caller-answer.js';
@@ -39,7 +40,12 @@ export async function reserve(
   const isHeld = entry.limit.estimates !== undefined;
   const isAhead = !isHeld && entry.limit.features?.some(({ withoutEstimates }) => withoutEstimates === true) !== true;
   if (isAhead) refuseUnreservable(entry.limit);
-  return reserveOwn(limit, entry, isHeld, isAhead ? maxWaitMs : undefined);
+  const { store } = limit;
+  // With a `hold`, or a feature without estimates, only units that fit now are reserved.
+  const ask = isAhead
+    ? () => store.reserve({ ...entry, maxWaitMs })
+    : async () => (await store.decided({ entries: [entry], hold: isHeld, refundable: true }))[0]!;
+  return reserveOwn(limit, entry, ask);
 }
 
 /** Settles a reservation of a limit with a `hold`, by its id. */
@@ -72,22 +78,15 @@ function refuseUnreservable(limit: CompiledLimit): void {
   }
 }
 
-/**
- * Reserves units of one limit: those that can be used within `maxWaitMs`, or without it only those that fit now. With `hold` they are held
- * until they are settled; otherwise settling them refunds or charges the difference.
- */
+/** Reserves units of one limit, for which `ask` calls the store. */
 async function reserveOwn(
   { store, queues }: CalledLimit,
   entry: CheckEntry,
-  hold: boolean,
-  maxWaitMs: number | undefined,
+  ask: () => Promise<StoreDecision>,
 ): Promise<Reservation> {
   const { limit } = entry;
   if (limit.off) return new Reservation(openDecision(limit), undefined, store);
-  const answer =
-    maxWaitMs === undefined
-      ? (await store.decided({ entries: [entry], hold, refundable: true }))[0]!
-      : await store.reserve({ ...entry, maxWaitMs });
+  const answer = await ask();
   const taken = answer.allowed ? chargeOf(entry, answer) : undefined;
   return new Reservation(toCallerDecision(answer, limit), taken, store, queues);
 }

@@ -12,7 +12,10 @@ const MOST_LATEST = 1000;
 type Records = Map<string, StoredRecord | undefined>;
 
 /** Records and their fields, some of which may appear twice. */
-type Loaded = Pick<RecordPage, 'fields'> & { readonly records: readonly StoredRecord[] };
+interface Loaded {
+  readonly fields: readonly string[];
+  readonly records: readonly StoredRecord[];
+}
 
 /** The local copy of the overrides on Redis. It follows their changes one by one and reports each once. */
 export class OverrideReplica {

@@ -25,7 +25,10 @@ export class Problems {
     return this.list.toSorted((one, other) => at(one) - at(other));
   }
 
-  /** Returns `undefined`, the result of readers after a problem. `within`: the part of the place that it refers to, such as `.rate`. */
+  /**
+   * Adds a problem. Always returns `undefined`, so that a reader can end with `return problems.add(…)`. `within`: the part of the place
+   * that it refers to, such as `.rate`.
+   */
   add({ name, line, column, path }: Place, message: string, within = ''): undefined {
     // Only the first problem of a place is kept, because it causes the others.
     const id = `${line}:${column} ${path}`;

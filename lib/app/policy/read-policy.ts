@@ -9,7 +9,9 @@ import { readLists } from './read-lists.js';
 import { readOverrides } from './read-overrides.js';
 import { allAtOnce, inSlices, type Steps } from './slices.js';
 
-/** The sections of a policy, in the order in which they are read. */
+/**
+ * The sections of a policy, in the order in which they are read. To add one, add it here, read it in `reading`, and add it to the schema.
+ */
 const SECTIONS = ['limits', 'overrides', 'lists'] as const;
 
 type Sections = { [Name in (typeof SECTIONS)[number]]?: Located };

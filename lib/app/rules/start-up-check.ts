@@ -55,7 +55,7 @@ export class StartUpCheck {
           messages.lostMethod(`@RateLimit on ${classNameOf(type)}.${method}`),
         );
       }
-      // Routes that can't have limits or skip any get their rules at their first call.
+      // Other routes, which have no limits and skip none, get their rules at their first call.
       for (const { handler } of this.registry.moduleSpecs.length > 0 ? each.routes : each.declaredRoutes) {
         const { declared } = this.routes.of(type, handler);
         this.byAddress ??= declared

@@ -109,7 +109,7 @@ function untilFlowed(state: ArrivalState, weight: number): number {
   return flowed(state, weight) * state.scale.tick - state.now;
 }
 
-/** The common part of gcra and both buckets, regardless of the rest of their states. */
+/** The common part of gcra, the token bucket and the leaky bucket, regardless of the rest of their states. */
 export const counting = {
   defaultName: nameOfRate,
   window: ({ scale }: ArrivalParameters): number => scale.interval * scale.tick,
@@ -143,6 +143,10 @@ export const counting = {
   retryAfter: ({ scale, capacity }: ArrivalParameters, state: ArrivalState, cost: number): number =>
     untilFlowed(state, state.debt + (cost * scale.unit - capacity)),
   resetAfter: (_: ArrivalParameters, state: ArrivalState): number => arrivalResetAfter(state),
+};
+
+/** How units are divided among instances and tenants. Not for the leaky bucket, whose units leave one after another. */
+export const dividing = {
   prefetch: {
     /** Units may be used up to `ttl` after they were charged, so their number is reduced by the units that drain in that time. */
     parameters(parameters: ArrivalParameters, ttl: number): ArrivalParameters | undefined {

@@ -1,7 +1,14 @@
 import { readOptions } from '../options/check-options.js';
 import type { Duration } from '../options/values.js';
 import type { Algorithm } from './algorithm.js';
-import { type ArrivalParameters, type ArrivalState, counting, openArrival, reserving } from './arrival-time.js';
+import {
+  type ArrivalParameters,
+  type ArrivalState,
+  counting,
+  dividing,
+  openArrival,
+  reserving,
+} from './arrival-time.js';
 import { burstOptions } from './common-options.js';
 import { ticketAfter, scaleOf, ticksFor, unitsUntil } from './scale.js';
 import { shareOfBurst } from './share.js';
@@ -38,6 +45,7 @@ export const gcra: Algorithm<GcraOptions, ArrivalParameters, ArrivalState> = {
   share: shareOfBurst,
 
   ...counting,
+  ...dividing,
   warming: { code: 'gw' },
   open(parameters, stored, now) {
     const state = { now, migrated: false, scale: parameters.scale, debt: 0, time: now };

@@ -65,9 +65,6 @@ const options = {
   },
 } as const;
 
-// Units that leave a queue one after another are neither prefetched nor shared.
-const { prefetch: _, sharing: _sharing, ...counted } = counting;
-
 export const leakyBucket: Algorithm<LeakyBucketOptions, ArrivalParameters, LeakyBucketState> = {
   name: 'leaky-bucket',
   code: 'ld',
@@ -83,7 +80,7 @@ export const leakyBucket: Algorithm<LeakyBucketOptions, ArrivalParameters, Leaky
     queue: wholeShare(options.queue ?? options.rate, part),
   }),
 
-  ...counted,
+  ...counting,
   open(parameters, stored, now) {
     const { scale } = parameters;
     const rest = { free: NONE_FREE, penalty: 0, cut: undefined };
@@ -93,14 +90,14 @@ export const leakyBucket: Algorithm<LeakyBucketOptions, ArrivalParameters, Leaky
   },
   reopen,
   fits: (parameters, state, cost) =>
-    counted.fits(parameters, state, cost) || freeFor(state, cost + (parameters.kept ?? 0)) !== undefined,
+    counting.fits(parameters, state, cost) || freeFor(state, cost + (parameters.kept ?? 0)) !== undefined,
   take(parameters, state, cost) {
     const slots = freeFor(state, cost);
     if (slots !== undefined) {
       // Takes the earliest of them.
       const units = slots.units - cost;
       state.free = state.free.flatMap((each) => (each !== slots ? [each] : units > 0 ? [{ ...each, units }] : []));
-    } else if (counted.fits(parameters, state, cost)) {
+    } else if (counting.fits(parameters, state, cost)) {
       state.debt += cost * parameters.scale.unit;
     } else {
       // A penalty that does not fit takes free slots first.
@@ -132,7 +129,7 @@ export const leakyBucket: Algorithm<LeakyBucketOptions, ArrivalParameters, Leaky
   remaining: (parameters, state) =>
     state.free.reduce(
       (most, { units }) => Math.max(most, Math.min(units - (parameters.kept ?? 0), parameters.quota)),
-      counted.remaining(parameters, state),
+      counting.remaining(parameters, state),
     ),
   queue: {
     delay: (_, state, cost) => {

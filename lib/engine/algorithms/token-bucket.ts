@@ -2,7 +2,14 @@ import { readOptions } from '../options/check-options.js';
 import { words } from '../options/kinds.js';
 import type { Duration } from '../options/values.js';
 import type { Algorithm } from './algorithm.js';
-import { type ArrivalParameters, type ArrivalState, counting, openArrival, reserving } from './arrival-time.js';
+import {
+  type ArrivalParameters,
+  type ArrivalState,
+  counting,
+  dividing,
+  openArrival,
+  reserving,
+} from './arrival-time.js';
 import { burstOptions } from './common-options.js';
 import { ticketAfter, scaleOf, ticksFor, unitsUntil } from './scale.js';
 import { shareOfBurst } from './share.js';
@@ -60,6 +67,7 @@ export const tokenBucket: Algorithm<TokenBucketOptions, ArrivalParameters, Token
   share: shareOfBurst,
 
   ...counting,
+  ...dividing,
   scriptParameters: ({ scale }) => [scale.unit, scale.speed, scale.tick, scale.interval, scale.step],
   warming: { code: 'tw' },
   open(parameters, stored, now) {

@@ -161,9 +161,15 @@ const SIZE = /^([0-9]{1,15}(?:[.][0-9]{1,9})?) ?([kMG]?B|[KMG]iB)$/;
 
 /** Reads a size into bytes: a whole number from 1; NaN if it is not one. */
 export function bytesOf(value: unknown): number {
-  const [, amount, unit] = (typeof value === 'string' && SIZE.exec(value)) || [];
-  const bytes = typeof value === 'number' ? value : Number(amount) * BYTES[unit!]!;
-  return Number.isSafeInteger(bytes) && bytes >= 1 ? bytes : NaN;
+  const bytes = typeof value === 'string' ? bytesOfText(value) : value;
+  return Number.isSafeInteger(bytes) && (bytes as number) >= 1 ? (bytes as number) : NaN;
+}
+
+function bytesOfText(text: string): number {
+  const match = SIZE.exec(text);
+  if (match === null) return NaN;
+  const [, amount, unit] = match;
+  return Number(amount) * BYTES[unit!]!;
 }
 
 /** Sizes of at least one byte. */

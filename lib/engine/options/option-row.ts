@@ -116,8 +116,38 @@ export function ownRows(rows: OptionRows): OptionRows {
   return getOrMake<object, object>(OWN, rows, make) as OptionRows;
 }
 
+/** A row and the name of its option. */
+export type NamedRow = readonly [option: string, row: OptionRow];
+
 /** Some rows as lists, so that limits are read quickly when an app starts. */
-type RowLists = ReturnType<typeof makeLists>;
+interface RowLists {
+  /** The names of all options. */
+  readonly names: readonly string[];
+  /** All rows, each without what other code wrote to `Object.prototype`. */
+  readonly all: readonly NamedRow[];
+  /** The names of the required options. */
+  readonly required: readonly string[];
+  /** The options that exclude or need others. */
+  readonly related: readonly RelatedRow[];
+  /** The rows of long durations, and those whose values have options of their own. */
+  readonly timed: readonly TimedRow[];
+}
+
+/** An option that excludes or needs others. */
+interface RelatedRow {
+  readonly option: string;
+  /** Its default value. */
+  readonly usual: unknown;
+  readonly excludes: readonly Exclusion[];
+  readonly needs: readonly (readonly [option: string, what: string])[];
+}
+
+/** A long duration, or an option whose values have options of their own. */
+interface TimedRow {
+  readonly option: string;
+  readonly options: OptionRows | undefined;
+  readonly isLong: boolean;
+}
 
 const LISTS = new WeakMap<OptionRows, RowLists>();
 
@@ -126,19 +156,17 @@ export function listsOf(rows: OptionRows): RowLists {
   return getOrMake(LISTS, rows, () => makeLists(rows));
 }
 
-function makeLists(rows: OptionRows) {
+function makeLists(rows: OptionRows): RowLists {
   const all = Object.entries(ownRows(rows));
   return {
     names: Object.keys(rows),
     all,
-    /** The options that exclude or need others; `usual` is the default value. */
     related: all.flatMap(([option, { default: usual, excludes = [], needs = {} }]) => {
       const others = excludes.map((each) => bare<Exclusion>(typeof each === 'string' ? { option: each } : each));
       const related = { option, usual, excludes: others, needs: Object.entries(needs) };
       return others.length + related.needs.length === 0 ? [] : [related];
     }),
     required: all.flatMap(([option, { required }]) => (required === true ? [option] : [])),
-    /** The long durations, and the options whose values have options of their own. */
     timed: all.flatMap(([option, { kind, isLong }]) => {
       // Some options are read by a later step, and only their data has rows.
       const { options } = ownParts(dataOf(kind) ?? kind);

@@ -10,12 +10,22 @@ export function bare<T extends object>(parts: T): T {
   return Object.setPrototypeOf({ ...parts }, null) as T;
 }
 
-/** Returns the value if it is an object. */
-export function asObject<T extends object>(value: unknown): T | undefined {
-  return typeof value === 'object' && value !== null ? (value as T) : undefined;
+/** Returns true if the value is an object, also if it is a list. */
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null;
 }
 
-/** The value of a key; a new one, which is stored, if there is none. */
+/** Returns the value if it is an object. */
+export function asObject<T extends object>(value: unknown): T | undefined {
+  return isRecord(value) ? (value as T) : undefined;
+}
+
+/** A copy without the members that JSON omits. */
+export function jsonCopy<T extends object>(value: T): T {
+  return JSON.parse(JSON.stringify(value)) as T;
+}
+
+/** Returns the value of a key. If there is none, makes one and stores it. */
 export function getOrMake<K, V>(
   map: { get(key: K): V | undefined; set(key: K, value: V): unknown },
   key: K,

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isRecord } from '../../app/config/module-option-checks.js';
+import { isRecord } from '../../engine/util/objects.js';
 import { leasedResult } from '../../app/limiter/caller-answer.js';
 import type { Lease } from '../../app/limiter/lease.js';
 import { refuseWrongList } from '../../app/limiter/limit-checks.js';

@@ -1,5 +1,5 @@
 import type { LimitDefinition } from '../../app/config/limit-definition.js';
-import { isRecord } from '../../app/config/module-option-checks.js';
+import { isRecord } from '../../engine/util/objects.js';
 import { type AskOptions, checkAskOptions } from '../../app/limiter/limit-checks.js';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';

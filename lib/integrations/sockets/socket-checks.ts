@@ -4,7 +4,7 @@ import { HttpAdapterHost } from '@nestjs/core';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
 import { RATE_LIMIT_STORE } from '../../app/config/tokens.js';
 import { Lease } from '../../app/limiter/lease.js';
-import { listedRules } from '../../app/limiter/limit-checks.js';
+import { listedRules } from '../../app/rules/listed-rules.js';
 import { LimitRegistry } from '../../app/rules/limit-registry.js';
 import type { RuleEntry } from '../../app/rules/resolve/resolve.js';
 import { RouteRules, rulesOfPhase, withAncestors } from '../../app/rules/route-rules.js';

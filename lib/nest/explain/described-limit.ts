@@ -16,7 +16,7 @@ import type {
   ExplainedRate,
   ExplainedShare,
 } from './explanation.js';
-import { plain } from './list-decisions.js';
+import { jsonCopy } from '../../engine/util/objects.js';
 import type { TracedRule } from './trace.js';
 
 /** The full description of a limit. `prefix`: that of every counter's key on Redis. */
@@ -43,7 +43,7 @@ export function describe(
     key: keyOfLimit(rule, asked, prefix),
     ...given('share', shareOf(rule, asked)),
     ...given('cost', cost),
-    ...given('list', list && plain(list)),
+    ...given('list', list && jsonCopy(list)),
     ...given('blockForMs', blocksOf(limit)),
     ...(limit.strikes ? { strike: true } : {}),
     ...(unread === undefined ? {} : { onStoreError: typeof onStoreError === 'function' ? 'a function' : onStoreError }),
@@ -54,7 +54,7 @@ export function describe(
 }
 
 function candidateOf({ options, quota }: CompiledLimit, { state, decision }: CounterReading): ExplainedCandidate {
-  return { options: plain(options), quota, ...given('state', state), ...given('decision', decision) };
+  return { options: jsonCopy(options), quota, ...given('state', state), ...given('decision', decision) };
 }
 
 function blocksOf({ blockFor, escalation }: CompiledLimit): number | number[] | undefined {
@@ -64,9 +64,9 @@ function blocksOf({ blockFor, escalation }: CompiledLimit): number | number[] | 
 
 function rateOf(rule: Rule, { options: current }: CompiledLimit, known: CurrentRate | undefined): ExplainedRate {
   const { source = 'configured', override, policy } = known ?? {};
-  const options = plain(current);
-  const configured = plain(rule.configured.options);
-  if (override !== undefined) return { options, source, configured, override: plain(override) };
+  const options = jsonCopy(current);
+  const configured = jsonCopy(rule.configured.options);
+  if (override !== undefined) return { options, source, configured, override: jsonCopy(override) };
   if (policy === undefined) return { options, source };
   // Values that the policy sets for the limit count as configured; those it sets for a key do not.
   return { options, source, ...(isDeepStrictEqual(options, configured) ? {} : { configured }), policy };
@@ -75,7 +75,7 @@ function rateOf(rule: Rule, { options: current }: CompiledLimit, known: CurrentR
 function modeOf({ mode }: CompiledLimit, known: CurrentMode | undefined): ExplainedMode {
   const { source = 'configured', override, policy } = known ?? {};
   // The environment variable that puts every limit into shadow mode has precedence over overrides.
-  return { mode, source, ...given('override', override && plain(override)), ...given('policy', policy) };
+  return { mode, source, ...given('override', override && jsonCopy(override)), ...given('policy', policy) };
 }
 
 function keyOfLimit(rule: Rule, { limit, identity, note }: AskedLimit, prefix: string): ExplainedKey {

@@ -1,5 +1,4 @@
-import type { AlgorithmOptions } from '../../engine/algorithms/index.js';
-import type { Override } from '../../app/overrides/override.js';
+import { jsonCopy } from '../../engine/util/objects.js';
 import type { Lists } from '../../app/overrides/lists/lists.js';
 import type { ListedEntry } from '../../app/overrides/lists/list.js';
 import type { AskedLimit } from './asked-limit.js';
@@ -34,10 +33,5 @@ export function listDecision({ list }: ListedEntry): ExplainedDecision {
 /** The outcome of a request whose address is denied at all limits. */
 export function deniedAddress(lists: Lists, { address, isChecked }: AskingClient): ExplainedOutcome | undefined {
   const list = address === undefined || !isChecked ? undefined : lists.refusing(address);
-  return list && { verdict: 'denied', refusedBy: [], retryAfterMs: null, delayMs: 0, list: plain(list) };
-}
-
-/** A copy without the members that JSON omits. */
-export function plain<T extends AlgorithmOptions | ListedEntry | Override>(value: T): T {
-  return JSON.parse(JSON.stringify(value)) as T;
+  return list && { verdict: 'denied', refusedBy: [], retryAfterMs: null, delayMs: 0, list: jsonCopy(list) };
 }

@@ -42,7 +42,7 @@ export const DISCONNECT_TIMEOUT_MS = 100;
 
 /**
  * Makes commands fail immediately while a server is down. They don't wait for a connection and are never sent again: a check that was
- * already counted would count twice. `connect` opens the connection.
+ * already counted would count twice. The library opens the connection itself (`lazyConnect`).
  */
 const FAIL_FAST = {
   enableOfflineQueue: false,

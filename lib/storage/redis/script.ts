@@ -188,8 +188,8 @@ export class Script {
   }
 
   /**
-   * Loads the script into every master. Loaded scripts are not evicted, unlike those cached by EVAL. A
-   * server may reject that as long as it runs scripts that are sent along.
+   * Loads the script into every master. Loaded scripts are not evicted, unlike those cached by EVAL. A server may reject that as long as it
+   * runs scripts that are sent along.
    */
   async load(): Promise<void> {
     await Promise.all(
@@ -232,7 +232,8 @@ export class Script {
 
   /**
    * Handles the error of a run that was sent to `at`: loads the script there if it lacks it, and follows the slot of the keys to another
-   * node. Without `sendByClient`, the client has already followed it.
+   * node. Without `sendByClient`, the client has already followed it. Rejects with the last error, or with the result of `whyRedirected`
+   * if that finds a reason.
    */
   private async recover(
     error: unknown,

@@ -109,7 +109,7 @@ function canOweWarming({ scale, ramp }: WarmingParameters, state: WarmingState, 
 
 /**
  * Refunds units. If they were charged since something has been owed, the limit becomes as cold as if they had not been taken, and they
- * weigh as much as if they had been taken last; otherwise they weigh as much as in a warm limit. The rest is the same as in `counting`.
+ * weigh as much as if they had been taken last; otherwise they weigh as much as in a warm limit. The rest is as in `counting.give`.
  */
 function giveWarming(
   parameters: WarmingParameters,

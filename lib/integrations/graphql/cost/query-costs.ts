@@ -1,7 +1,7 @@
 import type { GraphQLSchema } from 'graphql';
 import type { Phase } from '../../../app/config/common-limit-options.js';
 import { limitInfo } from '../../../app/http/limit-info.js';
-import { listedRules } from '../../../app/limiter/limit-checks.js';
+import { listedRules } from '../../../app/rules/listed-rules.js';
 import { settle } from '../../../app/limiter/settlement.js';
 import type { LimitRegistry } from '../../../app/rules/limit-registry.js';
 import { rulesOfPhase, withAncestors } from '../../../app/rules/route-rules.js';

@@ -1,4 +1,4 @@
-import { isRecord } from '../../../app/config/module-option-checks.js';
+import { isRecord } from '../../../engine/util/objects.js';
 import { RateLimitConfigError } from '../../../engine/errors/errors.js';
 import { outboundMessages } from '../../../engine/errors/messages/outbound.js';
 import { reasonOf, rethrow } from '../../../engine/errors/reasons.js';

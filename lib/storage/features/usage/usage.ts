@@ -17,6 +17,7 @@ export async function recentUsageOf(store: ReadableStore, counter: Counter): Pro
   const { days, keep, timezone } = limitUsageOf(counter.limit)!.recording;
   const zone = zoneNamed(timezone);
   const startOf = (micros: number) => days.windowAt(micros).start / 1000;
+  // Set below, when the store calls back with its time.
   let since = 0;
   const found = await recordOf(store, counter, (now) => {
     const earliest = zone.instantOf(zone.localTime(startOf(now)) - (DAYS - 1) * DAY_MS);

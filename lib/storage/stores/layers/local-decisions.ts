@@ -71,5 +71,4 @@ export class LocalDecisions {
   }
 }
 
-/** Returns true if the local share of a limit leaves out a feature. */
 const isPolicy = (got: StoreErrorPolicy) => STORE_ERROR_POLICIES.includes(got);

@@ -52,7 +52,7 @@ export class Slots {
   }
 }
 
-/** The slots of a Cluster; `undefined` for one server. */
+/** The slots of a Cluster; `undefined` for a single server. */
 export function slotsOf(
   client: Connection,
   prefix: string,
