@@ -76,9 +76,12 @@ export async function allOrNothing(
   return entries.map((entry) => all.get(entry)!);
 }
 
+/** A store that decides a part of a check, in the same way as the whole check, and takes back its charge. */
+type PartStore = Pick<Layer, 'decided' | 'refund'>;
+
 /** The part of a check that a store decides, in the same way as the whole check. Its charge can be refunded. */
 export function partOf(
-  store: Pick<Layer, 'decided' | 'refund'>,
+  store: PartStore,
   entries: readonly CheckEntry[],
   { refundable = false, hold = false, waits = false }: Pick<Check, 'refundable' | 'hold' | 'waits'>,
 ): Part {
@@ -87,6 +90,19 @@ export function partOf(
     ask: (peek, most) => store.decided({ ...takeOf(entries, most), peek, refundable, hold, waits }),
     giveBack: (charged) => store.refund(chargesOf(entries, charged)),
   };
+}
+
+/** Decides a check in two stores: the entries of `first` before all others. */
+export function decideInTwo(
+  check: Check,
+  first: readonly CheckEntry[],
+  firstStore: PartStore,
+  otherStore: PartStore,
+): Promise<StoreDecision[]> {
+  const { entries, peek = false, upTo } = check;
+  const others = entries.filter((entry) => !first.includes(entry));
+  const parts = [partOf(firstStore, first, { ...check, refundable: true }), partOf(otherStore, others, check)];
+  return allOrNothing(entries, parts, peek, undefined, upTo);
 }
 
 /** The entries of a check that takes as many units as fit, at most these. */

@@ -74,6 +74,19 @@ export class Circuits {
     }
   }
 
+  /** True if the store has several nodes. */
+  get areSeveral(): boolean {
+    return this.store.nodeOf !== undefined;
+  }
+
+  /** Returns true if the error comes from the node or the slot of a counter, rather than from others of the store. */
+  hasFailed(counter: Counter, error: unknown): boolean {
+    if (!(error instanceof RateLimitStoreError)) return false;
+    const { node, slot } = error;
+    if (slot !== undefined) return this.store.slotOf?.(counter) === slot;
+    return node !== undefined && this.store.nodeOf?.(counter) === node;
+  }
+
   /** Records a call that failed without being guarded. Never rejects. */
   async failed(counters: readonly Counter[], error: unknown): Promise<void> {
     await this.ask(counters, () => Promise.reject(error)).catch(() => undefined);
