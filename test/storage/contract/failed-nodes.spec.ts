@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { MemoryStore, type OnStoreError, RateLimitStoreError } from '../../../lib/index.js';
 import { type Check, CompiledLimit, type Counter } from '../../../lib/testing/store/index.js';
-import type { CheckAnswer, Refund } from '../../../lib/storage/stores/store.js';
 import { ask } from '../../support/limits/stores.js';
 import { fallingBack } from '../../support/limits/layers.js';
 
@@ -27,14 +26,14 @@ class StoreOfNodes extends MemoryStore {
     this.down.set(node, Object.assign(new RateLimitStoreError(`no answer from ${node}`), { node }, error));
   }
 
-  override decide(check: Check, answer: CheckAnswer): void {
+  override decide(...[check, answer]: Parameters<MemoryStore['decide']>): void {
     this.asked.push(check.entries.map(({ identity }) => identity));
     const failed = check.entries.find(({ identity }) => this.down.has(identity));
     if (failed === undefined) super.decide(check, answer);
     else answer.failed(this.down.get(failed.identity));
   }
 
-  override async refund(refunds: readonly Refund[]): Promise<void> {
+  override async refund(refunds: Parameters<MemoryStore['refund']>[0]): Promise<void> {
     const failed = refunds.find(({ identity }) => this.down.has(identity));
     await super.refund(refunds.filter(({ identity }) => !this.down.has(identity)));
     if (failed !== undefined) throw this.down.get(failed.identity)!;
