@@ -46,6 +46,10 @@ function reportNews(news: StoreReport, { redis }: CountingPlace): void {
     moduleLogger.error(replicaMessages.lagging(news.error.message));
     return;
   }
+  if (news.state === 'late') {
+    moduleLogger.error(messages.checksTooLong(news.error.message));
+    return;
+  }
   const { node } = news;
   if (news.state === 'replaced') moduleLogger.log(messages.nodeReplaced(news.node));
   else if (news.slot !== undefined) reportSlot(news);

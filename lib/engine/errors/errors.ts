@@ -114,6 +114,8 @@ export class RateLimitStoreError extends Error {
   readonly code: RateLimitErrorCode;
   /** @internal The server executed the call, but replicas did not confirm it in time. No node has failed. */
   isUnconfirmed?: boolean;
+  /** @internal A check of several calls took too long. No node has failed. */
+  isOutOfTime?: boolean;
   /** @internal The node of a Cluster that failed. */
   node?: string | undefined;
   /** @internal The slot of a Cluster that is being moved. Its node has not failed. */

@@ -248,7 +248,7 @@ function bounded(name: string, value: unknown): number {
 
 /** Logs once when Redis, a node or a slot of it fails, and once when it is back. */
 function reportNews(news: StoreReport, connection: Connection): void {
-  if (news.state === 'unconfirmed') return;
+  if (news.state === 'unconfirmed' || news.state === 'late') return;
   if (news.state === 'replaced') return logger.log(throttlerStorageMessages.replaced(news.node));
   const where = news.slot !== undefined ? `slot ${news.slot}` : news.node === undefined ? 'Redis' : `node ${news.node}`;
   if (news.state === 'recovered') return logger.log(throttlerStorageMessages.recovered(where));

@@ -3,11 +3,16 @@ import { messages } from '../../engine/errors/messages/general.js';
 
 /**
  * Settles as the promise does, or rejects when the time is up. If the process was blocked for longer, its sockets are read first:
- * a reply that has already arrived wins. `leftMs` remain of `timeoutMs`, which the error names.
+ * a reply that has already arrived wins. `leftMs` remain of `timeoutMs`, which the error of `late` names.
  */
-export function withDeadline<T>(promise: Promise<T>, leftMs: number, timeoutMs = leftMs): Promise<T> {
+export function withDeadline<T>(
+  promise: Promise<T>,
+  leftMs: number,
+  timeoutMs = leftMs,
+  late = storeTimeout,
+): Promise<T> {
   return new Promise((resolve, reject) => {
-    const expire = () => reject(storeTimeout(Math.round(timeoutMs)));
+    const expire = () => reject(late(Math.round(timeoutMs)));
     const timer = setTimeout(() => setImmediate(expire), Math.max(0, leftMs));
     promise.then(resolve, reject).finally(() => clearTimeout(timer));
   });
@@ -16,6 +21,13 @@ export function withDeadline<T>(promise: Promise<T>, leftMs: number, timeoutMs =
 /** The error of a call that was not answered in time. */
 export function storeTimeout(timeoutMs: number): RateLimitStoreError {
   return new RateLimitStoreError(messages.storeTimeout(timeoutMs), { code: 'SLUICE_STORE_TIMEOUT' });
+}
+
+/** The error of a check of several calls that ran out of time, although no server needed long for one of them. */
+export function outOfTime(timeoutMs: number): RateLimitStoreError {
+  const error = new RateLimitStoreError(messages.checkTooLong(timeoutMs), { code: 'SLUICE_STORE_TIMEOUT' });
+  error.isOutOfTime = true;
+  return error;
 }
 
 /** A call that must end within its time. */

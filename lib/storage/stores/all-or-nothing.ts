@@ -1,6 +1,6 @@
 import { isRefusal } from '../../engine/limits/decision.js';
 import type { CheckEntry } from '../../engine/limits/counter.js';
-import { withDeadline } from '../redis/deadline.js';
+import { outOfTime, withDeadline } from '../redis/deadline.js';
 import { chargesOf, takenOf } from './store-decision.js';
 import type { Layer } from './layers/store-layer.js';
 import type { Check, StoreDecision } from './store.js';
@@ -26,9 +26,9 @@ interface Deadline {
 }
 
 /**
- * Charges the parts of a check one after another. If a part rejects, the parts before it are refunded and those after it are only read. If
- * a part fails, all earlier charges are refunded as well. With `upTo`, a part with fewer units left than the earlier parts took makes these
- * refund the difference. The decisions are in the order of `entries`.
+ * Charges the parts of a check one after another, or reads them at once if `peek`. If a part rejects, the parts before it are refunded and
+ * those after it are only read. If a part fails, all earlier charges are refunded as well. With `upTo`, a part with fewer units left than
+ * the earlier parts took makes these refund the difference. The decisions are in the order of `entries`.
  */
 export async function allOrNothing(
   entries: readonly CheckEntry[],
@@ -43,10 +43,14 @@ export async function allOrNothing(
   let most = upTo ? entries[0]!.cost : undefined;
   const giveBack = () => Promise.all(charged.splice(0).map(async (part) => part.giveBack?.(answers.get(part)!)));
   try {
-    for (const part of parts) {
-      const decisions = await part.ask(!charges, most);
+    for (const [index, part] of parts.entries()) {
+      if (!charges) {
+        const rest = parts.slice(index);
+        await Promise.all(rest.map(async (each) => answers.set(each, await each.ask(true, most))));
+        break;
+      }
+      const decisions = await part.ask(false, most);
       answers.set(part, decisions);
-      if (!charges) continue;
       if (!part.entries.some(({ limit }, index) => isRefusal(limit, decisions[index]!))) {
         const taken = most && takenOf(part.entries, decisions);
         if (taken !== undefined && taken < most!) {
@@ -76,9 +80,12 @@ export async function allOrNothing(
   return entries.map((entry) => all.get(entry)!);
 }
 
+/** A store that decides a part of a check, in the same way as the whole check, and takes back its charge. */
+type PartStore = Pick<Layer, 'decided' | 'refund'>;
+
 /** The part of a check that a store decides, in the same way as the whole check. Its charge can be refunded. */
 export function partOf(
-  store: Pick<Layer, 'decided' | 'refund'>,
+  store: PartStore,
   entries: readonly CheckEntry[],
   { refundable = false, hold = false, waits = false }: Pick<Check, 'refundable' | 'hold' | 'waits'>,
 ): Part {
@@ -87,6 +94,19 @@ export function partOf(
     ask: (peek, most) => store.decided({ ...takeOf(entries, most), peek, refundable, hold, waits }),
     giveBack: (charged) => store.refund(chargesOf(entries, charged)),
   };
+}
+
+/** Decides a check in two stores: the entries of `first` before all others. */
+export function decideInTwo(
+  check: Check,
+  first: readonly CheckEntry[],
+  firstStore: PartStore,
+  otherStore: PartStore,
+): Promise<StoreDecision[]> {
+  const { entries, peek = false, upTo } = check;
+  const others = entries.filter((entry) => !first.includes(entry));
+  const parts = [partOf(firstStore, first, { ...check, refundable: true }), partOf(otherStore, others, check)];
+  return allOrNothing(entries, parts, peek, undefined, upTo);
 }
 
 /** The entries of a check that takes as many units as fit, at most these. */
@@ -119,5 +139,5 @@ async function reduce(part: Part, answers: Map<Part, readonly StoreDecision[]>, 
 
 async function inTime<T>(promise: Promise<T>, deadline: Deadline | undefined): Promise<T> {
   if (deadline === undefined) return promise;
-  return withDeadline(promise, deadline.at - performance.now(), deadline.timeoutMs);
+  return withDeadline(promise, deadline.at - performance.now(), deadline.timeoutMs, outOfTime);
 }

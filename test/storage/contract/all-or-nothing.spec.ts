@@ -108,6 +108,28 @@ describe('a check in several parts', () => {
     expect(await leftOf(parts)).toEqual([5, 3]);
   });
 
+  it('reads parts at once: all if it only looks, else those behind a refusal', async () => {
+    const refusing = partOf(limitOf('one', 1));
+    await check([refusing]);
+    /** Two parts that answer once both are asked. */
+    const together = (): [Part, Part] => {
+      const parts: [Part, Part] = [partOf(limitOf('two', 5)), partOf(limitOf('three', 5))];
+      let release: () => void;
+      const bothAsked = new Promise<void>((resolve) => (release = resolve));
+      let asked = 0;
+      return parts.map((part) => ({
+        ...part,
+        ask: async (peek: boolean) => {
+          if (++asked === 2) release();
+          await bothAsked;
+          return part.ask(peek);
+        },
+      })) as [Part, Part];
+    };
+    expect(await check(together(), true)).toMatchObject([{ remaining: 5 }, { remaining: 5 }]);
+    expect(await check([refusing, ...together()])).toMatchObject([{ allowed: false }, { remaining: 5 }, {}]);
+  });
+
   it('gives back what was charged when a later part fails', async () => {
     const first = partOf(limitOf('one', 5));
     const failing: Part = { ...partOf(limitOf('two', 5)), ask: () => Promise.reject(new RateLimitStoreError('gone')) };

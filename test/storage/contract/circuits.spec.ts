@@ -113,6 +113,18 @@ describe('the circuits of a store with several nodes', () => {
   });
 });
 
+describe('a check that ran out of time although its nodes answer', () => {
+  it('opens no circuit, and is reported once a minute', async () => {
+    const late = Object.assign(failure(), { isOutOfTime: true });
+    for (let i = 0; i < 20; i++) await circuits.failed([on('a'), on('b')], late);
+    expect([circuits.isBroken, circuits.isHealthy]).toEqual([false, true]);
+    expect(reports).toEqual([{ state: 'late', error: late }]);
+    jest.advanceTimersByTime(60_000);
+    await circuits.failed([on('a')], late);
+    expect(reports).toHaveLength(2);
+  });
+});
+
 describe('a probe', () => {
   it('brings back nodes that answer, and charges nothing', async () => {
     await breakNode('a');

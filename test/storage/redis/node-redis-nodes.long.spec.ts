@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest 
 import { Logger } from '@nestjs/common';
 import calculateSlot from 'cluster-key-slot';
 import { Redis } from 'ioredis';
-import type { RateLimitModuleOptions } from '../../../lib/index.js';
+import { type RateLimitModuleOptions, RedisStore } from '../../../lib/index.js';
 import { ConsoleApp } from '../../console/console-app.js';
 import { RatesApp, until } from '../../app/overrides/overrides-app.js';
 import { nodeRedis } from '../../support/redis/node-redis.js';
@@ -116,6 +116,13 @@ describe('a Cluster of node-redis', () => {
       for (const key of ofEachMaster(3)) {
         expect(await service.for('plain').consume(key)).toMatchObject({ allowed: true, source: 'redis' });
       }
+    });
+
+    it('opens while the first connections to its nodes are still being made', async () => {
+      const client = await open({ minimizeConnections: true });
+      const connecting = client.masters.map((node) => client.nodeClient(node));
+      await expect(new RedisStore(client, { prefix }).open()).resolves.toBeUndefined();
+      await Promise.all(connecting);
     });
 
     it('makes replicas confirm', async () => {

@@ -314,6 +314,9 @@ export const messages = {
   movedToOutbound: (method: string) =>
     `LimiterService.${method} has moved: import OutboundLimiter from 'nestjs-sluice/outbound', inject it, and call its ${method}`,
   storeTimeout: (timeoutMs: number) => `the store did not answer within ${timeoutMs} ms`,
+  checkTooLong: (timeoutMs: number) =>
+    `expected all limits of the check to be decided within ${timeoutMs} ms, received answers for only some of them`,
+  checksTooLong: (reason: string) => `a check took too long, so its limits follow their 'onStoreError': ${reason}`,
   storeNotReady: (status: string, error?: string) =>
     `Redis is not connected (status '${status}')${error === undefined ? '' : `: ${error}`}`,
   slotMoving: (slot: number, reply: string, reason: string) =>

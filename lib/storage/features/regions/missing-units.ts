@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { RateLimitStoreError } from '../../../engine/errors/errors.js';
 import type { CheckEntry } from '../../../engine/limits/counter.js';
-import { allOrNothing, partOf } from '../../stores/all-or-nothing.js';
+import { decideInTwo } from '../../stores/all-or-nothing.js';
 import type { LocalDecisions } from '../../stores/layers/local-decisions.js';
 import type { Layer } from '../../stores/layers/store-layer.js';
 import type { Check, Refund, StoreDecision } from '../../stores/store.js';
@@ -117,10 +117,9 @@ export class MissingUnits {
   /** Decides limits whose home doesn't answer by their `onStoreError`, and all other limits in the store. */
   async decideWithout(check: Check, missing: readonly Missing[], error: unknown): Promise<StoreDecision[]> {
     if (!(error instanceof RateLimitStoreError)) throw error;
-    const { entries, peek = false, strict = false, upTo } = check;
+    const { entries, strict = false } = check;
     const alone = missing.map(({ entry }) => entry);
-    const others = entries.filter((entry) => !alone.includes(entry));
-    if (others.length === 0) return this.alone.decide(check, error);
+    if (entries.every((entry) => alone.includes(entry))) return this.alone.decide(check, error);
     const here = {
       decided: (part: Check) => this.alone.decide({ ...part, strict }, error),
       refund: (refunds: readonly Refund[]) => this.region.refund(refunds),
@@ -133,8 +132,7 @@ export class MissingUnits {
       },
       refund: here.refund,
     };
-    const parts = [partOf(here, alone, { ...check, refundable: true }), partOf(there, others, check)];
-    return allOrNothing(entries, parts, peek, undefined, upTo);
+    return decideInTwo(check, alone, here, there);
   }
 
   /** Reads the script's notes about decisions. Returns the counters that may get the missing units, if the check lacks nothing else. */

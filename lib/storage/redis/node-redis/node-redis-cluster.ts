@@ -71,6 +71,12 @@ class ClusterNode extends NodeRedisServer {
     }
   }
 
+  /** Waits for a first connection that another command has begun. A check doesn't, since it would be charged late. */
+  override async script(subcommand: 'LOAD', source: string): Promise<unknown> {
+    await this.cluster.nodeClient(this.node);
+    return super.script(subcommand, source);
+  }
+
   protected override async send(args: string[]): Promise<unknown> {
     if (this.node.client !== undefined) return super.send(args);
     const client = await this.cluster.nodeClient(this.node);

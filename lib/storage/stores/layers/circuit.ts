@@ -100,8 +100,8 @@ export class Circuit {
   /** Returns false if the error names another node, or if it comes from a slot that is moving. */
   private isOwn(error: unknown): boolean {
     if (!(error instanceof RateLimitStoreError) || error.slot !== this.slot) return false;
-    // The node did its part; only the replicas are late.
-    if (error.isUnconfirmed === true) return false;
+    // The node did its part; only the replicas are late, or the check has too many parts.
+    if (error.isUnconfirmed === true || error.isOutOfTime === true) return false;
     return this.slot !== undefined || (error.node ?? this.node) === this.node;
   }
 

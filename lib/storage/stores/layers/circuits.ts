@@ -10,13 +10,17 @@ export type StoreReport =
   | (CircuitReport & { readonly node?: string; readonly slot?: undefined })
   | SlotReport
   | { state: 'replaced'; readonly node: string }
-  | { state: 'unconfirmed'; readonly error: Error; readonly node?: undefined };
+  | { state: 'unconfirmed'; readonly error: Error; readonly node?: undefined }
+  | { state: 'late'; readonly error: Error; readonly node?: undefined };
+
+/** A failure of checks that is no node's fault: replicas lag, or a check has too many parts. */
+type Blameless = Extract<StoreReport, { state: 'unconfirmed' | 'late' }>;
 
 /** How often to look for nodes that may have taken over while a node fails. */
 const LOOK_AFTER_MS = 1000;
 
-/** The minimum time between two reports about lagging replicas. */
-const UNCONFIRMED_EVERY_MS = 60_000;
+/** The minimum time between two reports about failures that are no node's fault, of each kind. */
+const BLAMELESS_EVERY_MS = 60_000;
 
 /** The circuits of a store: one for each node with counters, and one without a name for the whole store. */
 export class Circuits {
@@ -25,7 +29,7 @@ export class Circuits {
   private lookedAt = -Infinity;
   /** True if no call has failed recently, so that answers change nothing. */
   isHealthy = true;
-  private unconfirmedAt = -Infinity;
+  private readonly toldAt = { unconfirmed: -Infinity, late: -Infinity };
   private readonly store: Layer;
 
   constructor(
@@ -65,8 +69,10 @@ export class Circuits {
       if (!this.isHealthy) this.isHealthy = this.slots?.isEmpty !== false && this.areWell();
       return answer;
     } catch (error) {
-      if (error instanceof RateLimitStoreError && error.isUnconfirmed === true) this.tellUnconfirmed(error);
-      else if (error instanceof RateLimitStoreError) {
+      if (!(error instanceof RateLimitStoreError)) throw error;
+      if (error.isUnconfirmed === true) this.tell('unconfirmed', error);
+      else if (error.isOutOfTime === true) this.tell('late', error);
+      else {
         this.isHealthy = false;
         if (error.slot !== undefined) this.slots?.failed(error, error.node ?? '', error.slot);
       }
@@ -74,17 +80,30 @@ export class Circuits {
     }
   }
 
+  /** True if the store has several nodes. */
+  get areSeveral(): boolean {
+    return this.store.nodeOf !== undefined;
+  }
+
+  /** Returns true if the error comes from the node or the slot of a counter, rather than from others of the store. */
+  hasFailed(counter: Counter, error: unknown): boolean {
+    if (!(error instanceof RateLimitStoreError)) return false;
+    const { node, slot } = error;
+    if (slot !== undefined) return this.store.slotOf?.(counter) === slot;
+    return node !== undefined && this.store.nodeOf?.(counter) === node;
+  }
+
   /** Records a call that failed without being guarded. Never rejects. */
   async failed(counters: readonly Counter[], error: unknown): Promise<void> {
     await this.ask(counters, () => Promise.reject(error)).catch(() => undefined);
   }
 
-  /** Reports lagging replicas at intervals. No node has failed, so no recovery is reported. */
-  private tellUnconfirmed(error: RateLimitStoreError): void {
+  /** Reports checks that failed through no node's fault, at intervals. No recovery is reported. */
+  private tell(state: Blameless['state'], error: RateLimitStoreError): void {
     const now = performance.now();
-    if (now - this.unconfirmedAt < UNCONFIRMED_EVERY_MS) return;
-    this.unconfirmedAt = now;
-    this.report({ state: 'unconfirmed', error });
+    if (now - this.toldAt[state] < BLAMELESS_EVERY_MS) return;
+    this.toldAt[state] = now;
+    this.report({ state, error });
   }
 
   private guarded<T>(counters: readonly Counter[], call: () => Promise<T>): Promise<T> {

@@ -1,6 +1,7 @@
 import { RateLimitStoreError } from '../../../engine/errors/errors.js';
 import type { CompiledLimit } from '../../../engine/limits/compiled-limit.js';
 import type { Counter } from '../../../engine/limits/counter.js';
+import { decideInTwo } from '../all-or-nothing.js';
 import { answerWith } from '../decide.js';
 import {
   blocksNobody,
@@ -10,7 +11,7 @@ import {
   type OperationName,
   rowOf,
 } from '../operation.js';
-import type { Charge, Check, CheckAnswer, Store, StoreDecision } from '../store.js';
+import type { Charge, Check, CheckAnswer, Refund, Store, StoreDecision } from '../store.js';
 import { Circuits, type StoreReport } from './circuits.js';
 import { LocalDecisions } from './local-decisions.js';
 import { StoreLayer } from './store-layer.js';
@@ -82,21 +83,40 @@ export class FallbackStore extends StoreLayer {
     return this.circuits.isHealthy && super.decidesAtOnce(limit);
   }
 
-  /** Reports a failed call to the circuits, and decides the check by the `onStoreError` of its limits. */
+  /** Reports a failed call to the circuits, and decides the check without what failed. */
   decideWithout(check: Check, answer: CheckAnswer, error: unknown): void {
     // Calls that fail together reject with their own errors, although the circuit opens in between.
     answerWith(
-      this.circuits.failed(check.entries, error).then(() => this.here.decide(check, error)),
+      this.circuits.failed(check.entries, error).then(() => this.without(check, error)),
       answer,
     );
   }
 
-  private async ask(check: Check): Promise<StoreDecision[]> {
+  /** `waited` is true if a node has used up the time of the check. */
+  private async ask(check: Check, waited = false): Promise<StoreDecision[]> {
     try {
       return await this.circuits.ask(check.entries, () => this.inner.decided(check));
     } catch (error) {
-      return this.here.decide(check, error);
+      return this.without(check, error, waited);
     }
+  }
+
+  /**
+   * Decides limits whose node of a Cluster failed by their `onStoreError`, and all other limits in the store. These get their own time,
+   * since the failed node may have used it up. If that happens again, the process decides them as well.
+   */
+  private without(check: Check, error: unknown, waited = false): Promise<StoreDecision[]> {
+    const { entries } = check;
+    const isLate = error instanceof RateLimitStoreError && error.code === 'SLUICE_STORE_TIMEOUT';
+    const isOver = check.strict === true || (waited && isLate);
+    const lost = isOver ? entries : entries.filter((entry) => this.circuits.hasFailed(entry, error));
+    if (lost.length === 0 || lost.length === entries.length) return this.here.decide(check, error);
+    const here = {
+      decided: (part: Check) => this.here.decide(part, error),
+      refund: (refunds: readonly Refund[]) => this.refund(refunds),
+    };
+    const there = { decided: (part: Check) => this.ask(part, waited || isLate), refund: here.refund };
+    return decideInTwo(check, lost, here, there);
   }
 
   override async operate<N extends OperationName>(operation: Operation<N>): Promise<OperationAnswer<N>> {
@@ -104,6 +124,11 @@ export class FallbackStore extends StoreLayer {
     if (local === undefined) return this.first(operation, operation.counters);
     if (local === 'too') return this.both(operation);
     const all: readonly OperationCounter[] = operation.counters;
+    if (local === 'uncounted' && all.length > 1 && this.circuits.areSeveral) {
+      // Each counter on its own: only those of a failed node are left to the process.
+      await Promise.all(operation.counters.map((counter) => this.operate({ ...operation, counters: [counter] })));
+      return undefined;
+    }
     const here = all.filter(isLocal);
     const answer = here.length === 0 ? undefined : await this.doHere(operation, here);
     if (here.length === all.length) return answer;

@@ -1,6 +1,6 @@
 import type { CompiledLimit } from '../../../engine/limits/compiled-limit.js';
 import type { Counter } from '../../../engine/limits/counter.js';
-import { allOrNothing, partOf } from '../all-or-nothing.js';
+import { decideInTwo } from '../all-or-nothing.js';
 import { answerWith } from '../decide.js';
 import type { Operation, OperationAnswer, OperationName } from '../operation.js';
 import type { Check, CheckAnswer, Store, StoreDecision } from '../store.js';
@@ -42,13 +42,7 @@ export class InstanceScopeStore extends StoreLayer {
 
   /** Decides a check with both kinds of limits. The instance's own are charged first, since that takes no time. */
   private decideInParts(check: Check): Promise<StoreDecision[]> {
-    const { entries, peek = false, upTo } = check;
-    const shared = entries.filter((entry) => !isOwn(entry));
-    const parts = [
-      partOf(this.own, entries.filter(isOwn), { ...check, refundable: true }),
-      partOf(this.inner, shared, check),
-    ];
-    return allOrNothing(entries, parts, peek, undefined, upTo);
+    return decideInTwo(check, check.entries.filter(isOwn), this.own, this.inner);
   }
 
   protected override layerFor(limit: CompiledLimit): Layer {

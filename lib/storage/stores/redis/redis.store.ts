@@ -5,7 +5,7 @@ import { type CheckEntry, type Counter, startsOf } from '../../../engine/limits/
 import type { NodeRedisConnection } from '../../redis/node-redis/types.js';
 import { connect, connectionOf, duplicate, isCluster, type RedisClient } from '../../redis/client.js';
 import type { Connection } from '../../redis/connection.js';
-import { withDeadline } from '../../redis/deadline.js';
+import { outOfTime, storeTimeout, withDeadline } from '../../redis/deadline.js';
 import { endSentinels } from '../../redis/sentinels.js';
 import { allOrNothing, partOf } from '../all-or-nothing.js';
 import { answerWith, DirectStore, promised, report } from '../decide.js';
@@ -40,6 +40,8 @@ const CREDIT_ID = 1;
 const CLAIM = 1;
 /** The work of leaving a queue: a slot between others becomes free, so the script searches the slots. */
 const LEAVING_WORK = 12;
+/** A node is only to blame if it had at least this share of the time of a check. */
+const BLAMED_SHARE = 0.5;
 /** Options of an operation that only reads. */
 const LOOKS = [0, 0, true] as const;
 
@@ -185,7 +187,7 @@ export class RedisStore extends DirectStore implements Store {
     else (this.confirming ??= this.startConfirming()).enqueue(job);
   }
 
-  /** Decides one slot after another. If a later slot rejects, the earlier charges are refunded. */
+  /** Charges one slot after another. If a later slot rejects, the earlier charges are refunded. */
   private async decideAcrossSlots(check: Check, slots: CheckEntry[][]): Promise<StoreDecision[]> {
     const { timeoutMs } = this;
     const deadline = { at: (check.since ?? performance.now()) + timeoutMs, timeoutMs };
@@ -200,10 +202,13 @@ export class RedisStore extends DirectStore implements Store {
 
   private async decideUntil(check: Check, deadline: number): Promise<StoreDecision[]> {
     const decisions = promised((answer) => this.enqueue(new CheckJob(check, answer)));
+    const leftMs = deadline - performance.now();
+    const late = leftMs < BLAMED_SHARE * this.timeoutMs ? outOfTime : storeTimeout;
     try {
-      return await withDeadline(decisions, deadline - performance.now(), this.timeoutMs);
+      return await withDeadline(decisions, leftMs, this.timeoutMs, late);
     } catch (error) {
       if (!(error instanceof RateLimitStoreError) || error.node !== undefined || this.slots === undefined) throw error;
+      if (error.isOutOfTime === true) throw error;
       const counter = check.entries[0]!;
       throw this.slots.blame(this.slots.nodeOf(counter), error, counter);
     }
