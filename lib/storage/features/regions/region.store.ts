@@ -6,7 +6,7 @@ import type { Operation, OperationAnswer, OperationName } from '../../stores/ope
 import type { Check, CheckAnswer, Refund, Store, StoreDecision } from '../../stores/store.js';
 import { MissingUnits } from './missing-units.js';
 import { Exchanges } from './exchanges.js';
-import { cutOff, Home, homeStoreOn } from './home.js';
+import { Home, homeStoreOn } from './home.js';
 import { isOfWorld } from './limit-regions.js';
 import { randomUUID } from 'node:crypto';
 import { regionKeys } from '../../stores/redis/keys.js';
@@ -111,7 +111,7 @@ export class RegionStore extends WorldLayer implements Listener {
     this.exchanges.bindTime(check.entries);
     const ofWorld = check.entries.filter(isOfWorld).map((entry) => ({ entry, counter: this.exchanges.of(entry) }));
     try {
-      if (this.home.isCut) throw cutOff();
+      if (this.home.isCut) throw this.home.cutOff();
       await this.missing.inTime(this.exchanges.ready(), since);
       if (peek) await this.missing.inTime(Promise.all(ofWorld.map(({ counter }) => counter.learn())), since);
       else if (upTo) {
