@@ -124,12 +124,14 @@ export class Home {
     return { units, chargedAt, window, numbers: [outcome, ...granted] };
   }
 
-  /** Clears a counter and the exchanges of its regions. Units of it that are returned later are ignored. */
+  /** Clears a counter and the exchanges of its regions in one step. Units that are returned later are ignored if they were granted before. */
   async reset(counter: Counter): Promise<boolean> {
     const key = this.store.keyOf(counter);
     const names = await this.regions();
-    await this.store.forgetKeys(names.map((name) => recordKey(key, name)));
-    return this.store.reset([counter]);
+    return this.store.forget(
+      counter,
+      names.map((name) => recordKey(key, name)),
+    );
   }
 
   /** The units of a counter that each region holds, according to the home's records. */
