@@ -96,7 +96,7 @@ export function isOwn(connection: Connection | undefined, given: RateLimitModule
   return !isClient(given) || connection !== connectionOf(given);
 }
 
-/** The home Redis, which counts for several regions. It logs once when it fails, and once when it has recovered. */
+/** The home Redis, which counts for several regions. It logs once per reason when it fails, and once when it has recovered. */
 function homeOf({ regions }: RateLimitSettings, connection: Connection | undefined): HomePlace | undefined {
   if (regions === undefined || connection === undefined) return undefined;
   const address = addressesOf(connection);

@@ -43,7 +43,9 @@
 --              window, those that it held when it called last for this counter, or -1, the milliseconds since that, and those since it called
 --              for any, or -1
 --   'deposit'  in the region: the number of the exchange, the history in which it began, what 'grant' replied from now on, when the grant
---              expires, and 1 if units end with their window. Replies 1, or 0 if that exchange is not open
+--              expires, 1 if units end with their window, and 1 if a reset came in between. Replies 1, or 0 if that exchange is not open
+--   'forget'   in the region, after a reset at home: all that is held goes back, and nothing of the home is known. The home takes only what
+--              it granted since
 -- The caller is the region, the history of its server, the history and epoch of the home that it knows, or 0, and its number of calls.
 --
 -- Uses: time_to_live
@@ -268,8 +270,31 @@ function steps.ask(limit, state, tools, waiting, largest, lasts, patience, which
   return true
 end
 
+-- Nobody may use what is held.
+local function end_grants(grants)
+  for i = 1, #grants, 3 do grants[i + 2] = 0 end
+end
+
+-- The counter was reset at home: what is held may have been charged before.
+local function forget(state)
+  end_grants(state.grants)
+  state.left, state.wait_until, state.fresh_at, state.short_at, state.window, state.granted = 0, 0, 0, 0, 0, 0
+  state.begun, state.begun_here, state.first, state.first_here = 0, 0, 0, 0
+end
+
+function steps.forget(_, state, tools)
+  tools.add(1)
+  if state.id == 0 and state.owed == 0 and #state.grants == 0 then return false end
+  state.owed, state.charge = 0, 0
+  -- Others may need the units more.
+  state.rate, state.used, state.since, state.hold, state.size, state.was_dry = 0, 0, state.now, 0, 0, false
+  forget(state)
+  return true
+end
+
 function steps.deposit(
-  limit, state, tools, id, origin, outcome, home_now, units, charged_at, left, wait, reset_after, window, granted, last, expires_at, of_window
+  limit, state, tools, id, origin, outcome, home_now, units, charged_at, left, wait, reset_after, window, granted, last, expires_at, of_window,
+  was_reset
 )
   if not state.is_open or state.id ~= id or origin ~= history_of(limit) then return tools.add(0) end
   local grants = state.grants
@@ -291,13 +316,14 @@ function steps.deposit(
   -- Nobody may use what is held while the counter is blocked.
   if outcome == 2 then
     expires_at = 0
-    for i = 1, #grants, 3 do grants[i + 2] = 0 end
+    end_grants(grants)
   end
   if units > 0 then
     for _, value in ipairs({ units, charged_at, expires_at }) do grants[#grants + 1] = value end
     state.size, state.came_at = units, state.now
     if state.first == 0 then state.first, state.first_here = charged_at, state.now end
   end
+  if was_reset == 1 then forget(state) end
   tools.add(1)
   return true
 end
@@ -396,8 +422,8 @@ function steps.grant(
     outcome, units, charged_at = 1, 0, 0
   elseif id > last then
     if in_window ~= window_end() then total = 0 end
-    -- The home knows less of this window than it has told.
-    local missing = window > 0 and window == window_end() and max(0, granted - total) or 0
+    -- The home knows less of this window than it has told. Without a record, it was reset, or regions prove what it has lost.
+    local missing = record and window > 0 and window == window_end() and max(0, granted - total) or 0
     -- What was charged before the record began counts here no more.
     local returned, since = { ... }, record and record[9] or now
     for i = 1, #returned, 2 do

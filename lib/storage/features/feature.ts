@@ -21,7 +21,7 @@ import type { OptionRows } from '../../engine/options/option-row.js';
 export interface HomePlace extends Pick<HomeServer, 'connection' | 'ownsClient'> {
   /** The name of this region. */
   readonly region: string;
-  /** Called when the server starts to fail, and when it has recovered. */
+  /** Called when the server starts to fail, once for each further reason, and when it has recovered. */
   readonly report: (news: CircuitReport) => void;
 }
 

@@ -41,7 +41,10 @@ const HOLDING = [0, -1, 0, -1];
 export class Home {
   readonly clock: HomeClock;
   private readonly waits = new Waits();
-  private failing = false;
+  /** The latest failure, until the home answers again. */
+  private failure: RateLimitStoreError | undefined;
+  /** The reasons that were reported since the home last answered. */
+  private readonly reported = new Set<string>();
   /** The home according to the answers that this instance got. A region whose server lost its data doesn't know the home any more. */
   private known: KnownHome = { history: 0, epoch: 0, calls: 0 };
   /** The last known history of the region's server. */
@@ -65,7 +68,12 @@ export class Home {
 
   /** True while the home doesn't answer. Checks don't wait for it then. */
   get isCut(): boolean {
-    return this.failing || this.waits.areSuspicious;
+    return this.failure !== undefined || this.waits.areSuspicious;
+  }
+
+  /** The error of a check for which the home grants no units, with the latest failure as its cause. */
+  cutOff(): RateLimitStoreError {
+    return cutOff(this.failure);
   }
 
   /** The usual latency of the home, in milliseconds. */
@@ -116,12 +124,14 @@ export class Home {
     return { units, chargedAt, window, numbers: [outcome, ...granted] };
   }
 
-  /** Clears a counter and the exchanges of its regions. Units of it that are returned later are ignored. */
+  /** Clears a counter and the exchanges of its regions in one step. Units that are returned later are ignored if they were granted before. */
   async reset(counter: Counter): Promise<boolean> {
     const key = this.store.keyOf(counter);
     const names = await this.regions();
-    await this.store.forgetKeys(names.map((name) => recordKey(key, name)));
-    return this.store.reset([counter]);
+    return this.store.forget(
+      counter,
+      names.map((name) => recordKey(key, name)),
+    );
   }
 
   /** The units of a counter that each region holds, according to the home's records. */
@@ -180,8 +190,7 @@ export class Home {
       const read = (reply: Reply) => reply.numbers(least);
       const numbers = await this.store.ofFeature(counter, { name: FRAGMENT, keys, values }, read);
       this.waits.end(wait, true);
-      if (this.failing) this.report({ state: 'recovered' });
-      this.failing = false;
+      if (this.failure !== undefined) this.recovered();
       return numbers;
     } catch (error) {
       this.waits.end(wait, false);
@@ -191,9 +200,19 @@ export class Home {
   }
 
   private failed(error: unknown): void {
-    if (!(error instanceof RateLimitStoreError) || this.failing) return;
-    this.failing = true;
+    if (!(error instanceof RateLimitStoreError)) return;
+    this.failure = error;
+    // Texts about one outage of the connection vary. A missing right is named in the text.
+    const reason = error.code === 'SLUICE_REDIS_RIGHTS' ? error.message : error.code;
+    if (this.reported.has(reason)) return;
+    this.reported.add(reason);
     this.report({ state: 'failing', error });
+  }
+
+  private recovered(): void {
+    this.failure = undefined;
+    this.reported.clear();
+    this.report({ state: 'recovered' });
   }
 }
 
@@ -214,8 +233,7 @@ function numberOf(name: string): number {
   return createHash('sha1').update(name).digest().readUIntBE(0, 6);
 }
 
-/** The error of a check for which the home grants no units. */
-export function cutOff(cause?: Error): RateLimitStoreError {
+function cutOff(cause: Error | undefined): RateLimitStoreError {
   return new RateLimitStoreError(worldMessages.cut(), { ...(cause && { cause }), code: 'SLUICE_HOME_UNREACHABLE' });
 }
 

@@ -7,7 +7,6 @@ import type { Layer } from '../../stores/layers/store-layer.js';
 import type { Check, Refund, StoreDecision } from '../../stores/store.js';
 import { chargesOf } from '../../stores/store-decision.js';
 import type { Exchanges } from './exchanges.js';
-import { cutOff } from './home.js';
 import { worldMessages } from './messages.js';
 import type { RegionCounter } from './region-counter.js';
 
@@ -56,7 +55,7 @@ export class MissingUnits {
         return this.exchangeForShadows(check, missing, decisions);
       }
       try {
-        if (this.exchanges.home.isCut) throw cutOff();
+        if (this.exchanges.home.isCut) throw this.exchanges.home.cutOff();
         const asked = missing.map(({ entry: { cost }, counter }) =>
           counter.exchangeFor(cost, check.upTo === true ? 1 : cost),
         );

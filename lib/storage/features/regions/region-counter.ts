@@ -61,6 +61,8 @@ export class RegionCounter extends Kept {
   /** True if it no longer takes units in advance. */
   private isReleased = false;
   private learning: Promise<void> | undefined;
+  /** The number of resets at home that this instance knows of. */
+  private resets = 0;
   /** When the instance last recorded that it maintains the counter. */
   notedAt = -Infinity;
 
@@ -139,13 +141,14 @@ export class RegionCounter extends Kept {
     return this.running ?? this.start(this.waiting);
   }
 
-  /** Runs an action while no exchange is under way, so that a reset doesn't clear units that the home grants after it. */
-  async whileAtRest<T>(action: () => Promise<T>): Promise<T> {
-    while (this.running !== undefined) await this.running.catch(() => undefined);
-    const done = action();
-    this.running = done.then(() => 'nothing' as const).finally(() => (this.running = undefined));
-    this.running.catch(() => undefined);
-    return done;
+  /**
+   * Called after a reset at home. Units of the region go back there, also those that an exchange under way brings, and the home takes only
+   * those that it granted since.
+   */
+  async forget(): Promise<void> {
+    this.resets++;
+    await this.call(['forget'], (reply) => reply.operation());
+    this.touched();
   }
 
   /** Gets the current state of the counter at home: a block, or its end. */
@@ -176,6 +179,7 @@ export class RegionCounter extends Kept {
   }
 
   private async exchange(waiting: number, largest: number, which: number): Promise<ExchangeOutcome> {
+    const { resets } = this;
     const wish = await this.ask(waiting, largest, which);
     if (wish === 'waiting') return wish;
     if (wish === undefined) {
@@ -186,7 +190,10 @@ export class RegionCounter extends Kept {
     this.exchangedAt = performance.now();
     const grant = await this.home.grant(this.atHome, wish);
     if (grant === undefined) return 'waiting';
-    await this.deposit(wish, grant);
+    const known = this.resets;
+    await this.deposit(wish, grant, known !== resets);
+    // Calls that are sent again overtake each other.
+    if (this.resets !== known) await this.forget();
     return grant.units > 0 ? 'granted' : 'none';
   }
 
@@ -199,10 +206,10 @@ export class RegionCounter extends Kept {
     return this.call(values, readWish).then((wish) => (wish === NOTHING ? undefined : wish));
   }
 
-  private deposit([id, origin]: Wish, { chargedAt, window, numbers }: Grant): Promise<number> {
+  private deposit([id, origin]: Wish, { chargedAt, window, numbers }: Grant, wasReset: boolean): Promise<number> {
     const lapses = chargedAt + this.regions.lifetime;
     const expiresAt = this.fromWindow ? Math.min(lapses, window) : lapses;
-    const values = ['deposit', id, origin, ...numbers, expiresAt, this.fromWindow ? 1 : 0];
+    const values = ['deposit', id, origin, ...numbers, expiresAt, this.fromWindow ? 1 : 0, wasReset ? 1 : 0];
     return this.call(values, (reply) => reply.operation());
   }
 

@@ -6,13 +6,14 @@ import type { Operation, OperationAnswer, OperationName } from '../../stores/ope
 import type { Check, CheckAnswer, Refund, Store, StoreDecision } from '../../stores/store.js';
 import { MissingUnits } from './missing-units.js';
 import { Exchanges } from './exchanges.js';
-import { cutOff, Home, homeStoreOn } from './home.js';
+import { Home, homeStoreOn } from './home.js';
 import { isOfWorld } from './limit-regions.js';
 import { randomUUID } from 'node:crypto';
 import { regionKeys } from '../../stores/redis/keys.js';
 import type { HomePlace, LayerSurroundings } from '../feature.js';
 import { CounterIndex } from './counter-index.js';
 import { HomeRecord } from './home-record.js';
+import type { RegionCounter } from './region-counter.js';
 import { type End, readEnd, WorldLayer } from './world-layer.js';
 
 /**
@@ -26,7 +27,7 @@ export class RegionStore extends WorldLayer implements Listener {
     inner: Store,
     private readonly exchanges: Exchanges,
     /** Decides limits whose home doesn't answer. */
-    alone: LocalDecisions,
+    private readonly alone: LocalDecisions,
     channel: InstanceChannel,
     timeoutMs: number,
   ) {
@@ -73,8 +74,8 @@ export class RegionStore extends WorldLayer implements Listener {
     // Changes that were missed become known when the held units lapse.
     if (message === undefined) return;
     const ended = readEnd(message);
-    // The instance that published it has handled it for its region. Doing so again would lose units that the home has granted since.
-    if (ended === undefined || ended.region === this.home.region) return;
+    // The instance that published it has handled it for its region. Only a reset concerns the exchanges of each instance.
+    if (ended === undefined || (ended.region === this.home.region && ended.ahead !== 'reset')) return;
     void this.endedElsewhere(ended).catch(() => undefined);
   }
 
@@ -82,26 +83,24 @@ export class RegionStore extends WorldLayer implements Listener {
     const { leftovers } = this.exchanges;
     const counter = leftovers.counterOf(address);
     if (counter === undefined) return;
-    if (ahead === 'reset') await this.forget(counter.counter);
+    if (ahead === 'reset') await this.forget(counter);
     // Without units there is nothing to update.
     else if (leftovers.isOwn(counter) || (await leftovers.index.has(address))) await counter.learn();
   }
 
-  protected override resetBoth(counter: Counter, atHome: () => Promise<boolean>): Promise<boolean> {
-    return this.exchanges.of(counter).whileAtRest(async () => {
-      const wasThere = await atHome();
-      await this.forget(counter);
-      return wasThere;
-    });
+  protected override async resetBoth(counter: Counter, atHome: () => Promise<boolean>): Promise<boolean> {
+    const wasThere = await atHome();
+    await this.forget(this.exchanges.of(counter));
+    return wasThere;
   }
 
   protected override learnFromHome(counter: Counter): Promise<void> {
     return this.exchanges.of(counter).learn();
   }
 
-  /** Drops the region's units: the home has cleared their grants. */
-  private async forget(counter: Counter): Promise<void> {
-    await this.inner.reset([counter]);
+  /** Ends the units of the region, and what this process counted alone. */
+  private async forget(counter: RegionCounter): Promise<void> {
+    await Promise.all([counter.forget(), this.alone.store.reset([this.alone.partOf(counter.counter)])]);
   }
 
   /** Decides checks that have to call the home first: the first check, reads, and checks that take as many units as fit. */
@@ -111,7 +110,7 @@ export class RegionStore extends WorldLayer implements Listener {
     this.exchanges.bindTime(check.entries);
     const ofWorld = check.entries.filter(isOfWorld).map((entry) => ({ entry, counter: this.exchanges.of(entry) }));
     try {
-      if (this.home.isCut) throw cutOff();
+      if (this.home.isCut) throw this.home.cutOff();
       await this.missing.inTime(this.exchanges.ready(), since);
       if (peek) await this.missing.inTime(Promise.all(ofWorld.map(({ counter }) => counter.learn())), since);
       else if (upTo) {

@@ -265,11 +265,12 @@ export class RedisStore extends DirectStore implements Store {
     return (await Promise.all(counters.map((counter) => this.forget(counter)))).includes(true);
   }
 
-  private async forget(counter: Counter): Promise<boolean> {
+  /** @internal Resets a counter, and deletes keys of a feature in the same step. Resolves to true if any of them existed. */
+  async forget(counter: Counter, more: readonly string[] = []): Promise<boolean> {
     const { estimates, features = [], takesCredits } = counter.limit;
     const key = keyOf(this.prefix, counter);
     const ofFeatures = [...moreKeysOf(key, counter), ...featureKeysOf(key, counter)];
-    const keys = [key, ...extraKeysOf(key, counter), ...ofFeatures, noteKeyOf(key), rateKeyOf(key)];
+    const keys = [key, ...extraKeysOf(key, counter), ...ofFeatures, noteKeyOf(key), rateKeyOf(key), ...more];
     // Lapsed estimates come back first, since some features and credits keep a record of that.
     const isKept = takesCredits || features.some(({ script }) => script?.beside !== undefined);
     if (estimates !== undefined && isKept) await this.releaseLapsed(counter);
@@ -320,11 +321,6 @@ export class RedisStore extends DirectStore implements Store {
     const [error, fields] = replies![0]!;
     if (error !== null) throw this.calls.failure(error);
     return (fields as unknown[]).map(String);
-  }
-
-  /** @internal Deletes keys of a feature that are in one slot. */
-  async forgetKeys(keys: readonly string[]): Promise<void> {
-    if (keys.length > 0) await this.calls.delete(keys, undefined);
   }
 
   /** @internal The key of a counter. The keys that features have for it start with this key. */

@@ -223,18 +223,18 @@ export class ConformanceStage {
   }
 
   /** The home's reply is noted and deposited; unless it is the last time, it may come again. */
-  async deposit(which: number, isLast: boolean): Promise<void> {
+  async deposit(which: number, isLast: boolean, wasReset = false): Promise<void> {
     const answer = taken(this.answers, which, isLast);
     if (answer === undefined) return;
     const { region: index, wish, reply, numbers } = answer;
     if (!this.note(index, reply)) return;
     const pool = this.poolOf(index);
-    const isTaken = this.protocol.deposit(pool, wish, reply, this.regions[index]!.place.micros);
+    const isTaken = this.protocol.deposit(pool, wish, reply, this.regions[index]!.place.micros, wasReset);
     const lapses = reply.chargedAt + this.lifetime;
     const isOfWindow = endsWithWindow(limitRegionsOf(this.counter.limit)!.algorithm);
     const ends = isOfWindow ? [Math.min(lapses, reply.window), 1] : [lapses, 0];
     const [outcome, , , , ...rest] = numbers;
-    const values = ['deposit', wish.id, wish.origin, outcome!, ...rest, ...ends];
+    const values = ['deposit', wish.id, wish.origin, outcome!, ...rest, ...ends, wasReset ? 1 : 0];
     expect(await this.inRegion(index, values, (done) => done.operation())).toBe(isTaken ? 1 : 0);
     if (isTaken) this.regions[index]!.pool = pool;
     await this.compareRegion(index);
@@ -294,7 +294,16 @@ export class ConformanceStage {
     await this.compareRegion(index);
   }
 
-  /** The counter is reset at home, and no region hears of it. */
+  /** A region hears of a reset. */
+  async forget(index: number): Promise<void> {
+    const pool = this.poolOf(index);
+    expect(await this.inRegion(index, ['forget'], (done) => done.operation())).toBe(1);
+    this.protocol.forget(pool);
+    this.regions[index]!.pool = pool;
+    await this.compareRegion(index);
+  }
+
+  /** The counter is reset at home. */
   async reset(): Promise<void> {
     const { place, store, data } = this.home;
     await place.redis.del(...NAMES.map((name) => this.recordKey(name)));

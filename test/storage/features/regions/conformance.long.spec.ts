@@ -43,9 +43,13 @@ const steps = {
     (stage) =>
       stage.grant(which, isLast),
   deposit:
-    (which: number, isLast: boolean): Step =>
+    (which: number, isLast: boolean, wasReset: boolean): Step =>
     (stage) =>
-      stage.deposit(which, isLast),
+      stage.deposit(which, isLast, wasReset),
+  forget:
+    (index: number): Step =>
+    (stage) =>
+      stage.forget(index),
   hello:
     (index: number): Step =>
     (stage) =>
@@ -91,13 +95,18 @@ function historiesOf(kind: Kind): fc.Arbitrary<Named[]> {
   const common: fc.Arbitrary<Named>[] = [
     fc.tuple(fc.constant('ask'), region, fc.integer({ min: 0, max: 6 })),
     fc.tuple(fc.constant('grant'), fc.nat(3), fc.boolean()),
-    fc.tuple(fc.constant('deposit'), fc.nat(3), fc.boolean()),
+    fc.tuple(
+      fc.constant('deposit'),
+      fc.nat(3),
+      fc.boolean(),
+      fc.nat(9).map((chance) => chance === 0),
+    ),
     fc.tuple(fc.constant('consume'), region, fc.integer({ min: 1, max: 3 })),
   ] as fc.Arbitrary<Named>[];
   const others: fc.Arbitrary<Named>[] = [
     fc.tuple(fc.constant('pass'), fc.constantFrom(0.01, 0.1, 0.3, 1.1), fc.constant(kind)),
     fc.tuple(fc.constant('hello'), region),
-    fc.tuple(fc.constantFrom('refund', 'penalize'), region),
+    fc.tuple(fc.constantFrom('refund', 'penalize', 'forget'), region),
     fc.tuple(fc.constant('doubt'), fc.constantFrom(0, 1, 1000)),
     fc.tuple(fc.constantFrom('copyHome', 'reset')),
     fc.tuple(fc.constant('copyRegion'), region),

@@ -106,6 +106,36 @@ describe('a region without its home', () => {
     expect(ofHome()[1]).toBe(`The home of the regions, ${address}, answers again`);
   });
 
+  it('says each reason once, and the error has the latest one as its cause', async () => {
+    const admin = new Redis(world.home.url);
+    const set = (...rights: string[]) => admin.call('ACL', 'SETUSER', 'default', ...rights);
+    try {
+      await set('-time');
+      const us = await start();
+      const failure = () =>
+        us.limiters
+          .for('denied')
+          .consume('a')
+          .catch((error: unknown) => error as Error);
+      const cause = async () => String(((await failure()) as Error).cause);
+      await until(async () => /can't run this command|ACL failure/.test(await cause()));
+      const first = await cause();
+      await set('+time', '-evalsha', '-eval');
+      await until(async () => /no permissions to run the 'eval/.test(await cause()));
+      await until(() => ofHome().length === 2);
+      for (let i = 0; i < 3; i++) await failure();
+      expect(ofHome().map((line) => line.includes(first.replace(/^.*?Error: /, '')))).toEqual([true, false]);
+      expect(ofHome()[1]).toContain("no permissions to run the 'eval");
+      await set('+@all');
+      await until(() => ofHome().some((line) => line.endsWith('answers again')));
+      await set('-time');
+      await until(() => ofHome().filter((line) => line.includes(first.replace(/^.*?Error: /, ''))).length === 2);
+    } finally {
+      await set('+@all');
+      admin.disconnect();
+    }
+  });
+
   it('decides by the option of the module', async () => {
     await world.home.stop();
     const us = await start({ onStoreError: 'allow' });

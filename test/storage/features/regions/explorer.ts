@@ -42,8 +42,10 @@ export interface Bounds {
   readonly others?: number;
   /** By how much the home's clock is set back, once. */
   readonly setBack?: number;
-  /** The counter is reset at home once, and no region hears of it. */
+  /** The counter is reset at home once. */
   readonly isReset?: boolean;
+  /** Each region hears of the reset, at some time. */
+  readonly hearsReset?: boolean;
   /** Replies are noted and deposited in one step. */
   readonly depositsAtOnce?: boolean;
   /** Stops when it has seen so many states; none is a mistake of the spec. */
@@ -51,7 +53,14 @@ export interface Bounds {
 }
 
 type Message =
-  | { readonly to: 'home'; readonly region: number; readonly caller: Caller; readonly wish?: Wish }
+  | {
+      readonly to: 'home';
+      readonly region: number;
+      readonly caller: Caller;
+      readonly wish?: Wish;
+      /** The region has heard of a reset since. */
+      wasReset?: true;
+    }
   | {
       readonly to: 'region';
       readonly region: number;
@@ -59,6 +68,7 @@ type Message =
       readonly wish: Wish;
       readonly shift: number;
       readonly isNoted?: true;
+      wasReset?: true;
     }
   | { readonly to: 'region'; readonly region: number; readonly reply: Known; readonly shift: number };
 
@@ -71,6 +81,8 @@ interface Region {
   shift: number;
   asks: number;
   hellos: number;
+  /** It has heard of the reset. */
+  hasHeard?: true;
   /** What another server takes over with. */
   copy?: { pool?: Pool; known: Known };
 }
@@ -265,6 +277,9 @@ export class Explorer {
         yield [`${name} gives back a use`, (to) => this.refund(to, index, this.timesOf(to, shift))];
       }
     }
+    if (bounds.hearsReset === true && world.isReset && region.hasHeard === undefined) {
+      yield [`${name} hears of the reset`, (to) => this.hearReset(to, index)];
+    }
     if (index === 0 && region.hellos < (bounds.hellos ?? 0)) {
       yield [
         `${name} says hello`,
@@ -355,14 +370,14 @@ export class Explorer {
   private deliver(world: World, message: Message): void {
     if (message.to === 'home') this.atHome(world, message);
     else if (!('wish' in message)) this.note(world, message.region, message.reply, message.shift);
-    else if (message.isNoted === true) this.deposit(world, message.region, message.wish, message.reply);
+    else if (message.isNoted === true) this.deposit(world, message);
     else if (this.note(world, message.region, message.reply, message.shift)) {
-      if (this.bounds.depositsAtOnce === true) this.deposit(world, message.region, message.wish, message.reply);
+      if (this.bounds.depositsAtOnce === true) this.deposit(world, message);
       else world.net.push({ ...message, isNoted: true });
     }
   }
 
-  private atHome(world: World, { region, caller, wish }: Message & { to: 'home' }): void {
+  private atHome(world: World, { region, caller, wish, wasReset }: Message & { to: 'home' }): void {
     const { home, server } = world;
     const { shift } = world;
     const now = world.tick + shift;
@@ -385,7 +400,7 @@ export class Explorer {
         }
       }
     }
-    world.net.push({ to: 'region', region, reply, wish, shift });
+    world.net.push({ to: 'region', region, reply, wish, shift, ...(wasReset && { wasReset }) });
   }
 
   private note(world: World, index: number, reply: Known, shift: number): boolean {
@@ -400,11 +415,14 @@ export class Explorer {
     return true;
   }
 
-  private deposit(world: World, index: number, wish: Wish, reply: Reply): void {
+  private deposit(
+    world: World,
+    { region: index, wish, reply, wasReset }: { region: number; wish: Wish; reply: Reply; wasReset?: true },
+  ): void {
     const pool = this.poolOf(world, index);
     const held = pool.grants.reduce((all, [units]) => all + units, 0);
     const open = world.open[keyOf(index, pool.isOpen ? { id: pool.id, origin: pool.history } : wish)];
-    if (!this.protocol.deposit(pool, wish, reply, world.tick)) return;
+    if (!this.protocol.deposit(pool, wish, reply, world.tick, wasReset)) return;
     if (open === undefined) return;
     const taken = pool.grants.reduce((all, [units]) => all + units, 0) - held;
     giveUp(world, 'granted twice', open.units - taken);
@@ -419,6 +437,15 @@ export class Explorer {
     world.uses = [];
     world.resetAt = world.tick;
     this.pass(world);
+  }
+
+  /** What the region's instances do: also for exchanges that are on their way. */
+  private hearReset(world: World, index: number): void {
+    world.regions[index]!.hasHeard = true;
+    this.protocol.forget(this.poolOf(world, index));
+    for (const message of world.net) {
+      if (message.region === index && 'wish' in message && message.wish !== undefined) message.wasReset = true;
+    }
   }
 
   private copyHome(world: World, isShared: boolean): void {
@@ -504,6 +531,14 @@ export class Explorer {
     const { kind, quota } = this.terms;
     // Older uses have been forgotten.
     const { length } = world.uses;
+    for (const [index, { hasHeard, pool, history, shift }] of world.regions.entries()) {
+      if (hasHeard !== true || pool?.history !== history) continue;
+      const times = this.timesOf(world, shift);
+      const survives = pool.grants.some(
+        (grant) => grant[1] <= world.resetAt && this.protocol.isUsable(grant, pool, times),
+      );
+      if (survives) return `${nameOf(index)} may use a unit that was granted before the reset`;
+    }
     return length > quota
       ? `${length} of ${quota} units used ${kind === 'log' ? 'within an interval' : 'in a window'}`
       : undefined;
@@ -532,8 +567,20 @@ export class Explorer {
     return units;
   }
 
+  /** Once all regions have heard of a reset, only what was used since counts, as soon as they have exchanged. */
+  private lostByReset(from: World): string | undefined {
+    if (this.bounds.hearsReset !== true || from.regions.some(({ hasHeard }) => hasHeard !== true)) return undefined;
+    const world = structuredClone(from);
+    world.net = [];
+    for (let i = 0; i < 2; i++) for (const index of world.regions.keys()) this.exchangeNow(world, index, 0);
+    const counted = used(this.protocol.open(world.home.counter, world.tick + world.shift));
+    return counted > world.uses.length ? `${counted} units count, and ${world.uses.length} were used since` : undefined;
+  }
+
   /** From here on nothing fails, and nobody uses anything: all that was not used comes back. What is on its way is lost. */
   private unrecovered(from: World): string | undefined {
+    const lost = this.lostByReset(from);
+    if (lost !== undefined) return lost;
     const { quota, interval, lifetime } = this.terms;
     const world = structuredClone(from);
     world.net = [];
@@ -566,7 +613,7 @@ export class Explorer {
     world.open[keyOf(index, wish)] ??= { units: 0, isMade: false };
     this.atHome(world, { to: 'home', region: index, caller: this.callerOf(world, index), wish });
     const message = world.net.pop() as Message & { readonly wish: Wish; readonly reply: Reply };
-    if (this.note(world, index, message.reply, world.shift)) this.deposit(world, index, message.wish, message.reply);
+    if (this.note(world, index, message.reply, world.shift)) this.deposit(world, message);
   }
 }
 

@@ -37,6 +37,8 @@ export const GUARDS = [
   'stricter parameters',
   /** Nothing comes back that was charged before the record began: a reset ends it. */
   'returns of a record',
+  /** What an exchange brings that was on its way when the region heard of a reset goes back. */
+  'the end of grants',
   /** What was charged in the future was charged before the clock was set back. */
   'no grants of the future',
 ] as const;
@@ -343,8 +345,21 @@ export class Protocol {
     return { id, origin, want, need, charge, window, granted, back };
   }
 
+  /** The counter was reset at home: all that is held goes back, also what an exchange on its way brings. */
+  forget(pool: Pool): void {
+    if (pool.id === 0 && pool.owed === 0 && pool.grants.length === 0) return;
+    Object.assign(pool, { owed: 0, charge: 0 });
+    this.forgetGrants(pool);
+    compact(pool);
+  }
+
+  private forgetGrants(pool: Pool): void {
+    for (const grant of pool.grants) grant[2] = 0;
+    Object.assign(pool, { window: 0, granted: 0, begun: 0, begunHere: 0, first: 0, firstHere: 0 });
+  }
+
   /** Returns whether the reply was taken. */
-  deposit(pool: Pool, { id, origin }: Wish, reply: Reply, now: number): boolean {
+  deposit(pool: Pool, { id, origin }: Wish, reply: Reply, now: number, wasReset = false): boolean {
     const { outcome, now: homeNow, units, chargedAt, window, granted, last } = reply;
     const isOrigin = !this.has('the history of an exchange') || pool.history === origin;
     if (this.has('the open exchange') && !(pool.isOpen && pool.id === id && isOrigin)) return false;
@@ -370,6 +385,7 @@ export class Protocol {
       pool.grants.push([units, chargedAt, expiresAt]);
       if (pool.first === 0) Object.assign(pool, { first: chargedAt, firstHere: now });
     }
+    if (wasReset && this.has('the end of grants')) this.forgetGrants(pool);
     compact(pool);
     return true;
   }
@@ -469,7 +485,8 @@ export class Protocol {
     const isMade = wish.id > last || !this.has('the number of an exchange');
     if (isMade) {
       if (window !== windowEnd()) total = 0;
-      const missing = wish.window > 0 && wish.window === windowEnd() ? Math.max(0, wish.granted - total) : 0;
+      const missing =
+        record !== undefined && wish.window > 0 && wish.window === windowEnd() ? Math.max(0, wish.granted - total) : 0;
       for (const [back, at] of wish.back) {
         const before = remaining();
         isChanged = true;
