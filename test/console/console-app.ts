@@ -26,6 +26,7 @@ import { type RateLimitConsoleOptions, RateLimitConsoleModule } from '../../lib/
 import { RateLimitConsole } from '../../lib/console/rate-limit-console.js';
 import { ConsoleClock } from '../../lib/console/telemetry/console-redis.js';
 import { Folder } from '../../lib/console/telemetry/recorder.js';
+import { waitLonger } from '../storage/features/regions/world.js';
 import { patient } from '../support/redis/patience.mjs';
 
 /** What the console answers. */
@@ -106,15 +107,17 @@ export class ConsoleApp {
 
   static async start(options: ConsoleAppOptions = {}): Promise<ConsoleApp> {
     const { limits = {}, fastify = false, metadata = {}, setUp, bodyParser = true, port: wanted = 0 } = options;
-    const testing = await Test.createTestingModule({
+    const moduleOptions = patient({ define: { things: THINGS }, ...limits });
+    const builder = Test.createTestingModule({
       ...metadata,
       controllers: options.controllers ?? [ThingsController],
       imports: [
-        RateLimitModule.forRoot(patient({ define: { things: THINGS }, ...limits })),
+        RateLimitModule.forRoot(moduleOptions),
         RateLimitConsoleModule.forRoot({ ...WHO_MAY, path: 'ops/limits', ...options.console }),
         ...(metadata.imports ?? []),
       ],
-    }).compile();
+    });
+    const testing = await (limits.regions === undefined ? builder : waitLonger(builder, moduleOptions)).compile();
     testing.useLogger(process.env['SHOW'] ? ['error'] : false);
     const { adapter = fastify ? new FastifyAdapter() : undefined } = options;
     const app =

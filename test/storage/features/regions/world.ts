@@ -50,8 +50,14 @@ export function patientApp(
   controllers: Type[] = [],
   imports: (Type | DynamicModule)[] = [],
 ): TestingModuleBuilder {
+  const imported = [RateLimitModule.forRoot(options), ...imports];
+  return waitLonger(Test.createTestingModule({ imports: imported, controllers }), options);
+}
+
+/** Makes an app in a region, with these options, wait longer for servers than the module allows. */
+export function waitLonger(app: TestingModuleBuilder, options: RateLimitModuleOptions): TestingModuleBuilder {
   jest.spyOn(Waits.prototype, 'areSuspicious', 'get').mockReturnValue(false);
-  return Test.createTestingModule({ imports: [RateLimitModule.forRoot(options), ...imports], controllers })
+  return app
     .overrideProvider(RATE_LIMIT_SETTINGS)
     .useFactory({ factory: () => ({ ...readSettings(options), timeoutMs: TIMEOUT_MS }) });
 }
