@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Controller, Get, type LoggerService } from '@nestjs/common';
 import { Redis } from 'ioredis';
-import { type LimitDefinition, RateLimit, RateLimitStoreError } from '../../../../lib/index.js';
+import { type LimitDefinition, RateLimit, RateLimitStoreError, RateLimitTimeoutError } from '../../../../lib/index.js';
 import { freshPrefix } from '../../../support/limits/stores.js';
 import { until } from '../../../support/time/until.js';
 import { World } from './world.js';
@@ -13,6 +13,7 @@ const define = {
   local: { ...window, onStoreError: 'local' },
   here: { algo: 'fixed-window', rate: 2, interval: '1h', key: 'global' },
   quiet: { ...window, mode: 'shadow' },
+  guest: { algo: 'fixed-window', rate: 1, interval: '1h', key: 'global', blockFor: '1d', within: 'allowed' },
 } satisfies Record<string, LimitDefinition>;
 
 @Controller()
@@ -140,6 +141,18 @@ describe('a region without its home', () => {
     await world.home.stop();
     const us = await start({ onStoreError: 'allow' });
     expect(await us.statuses(3, '/denied')).toEqual([200, 200, 200]);
+  });
+
+  it('begins no block for a call that waits', async () => {
+    await world.home.stop();
+    const guest = (await start()).limiters.for('guest');
+    const within = { allowed: 'everyone' };
+    expect(await guest.consume('g', { within })).toMatchObject({ allowed: true });
+    await expect(guest.acquire('g', { timeout: 0, within })).rejects.toThrow(RateLimitTimeoutError);
+    expect((await guest.peek('g', { within })).retryAfterMs).toBeLessThanOrEqual(3_600_000);
+    // An attempt does.
+    expect(await guest.consume('g', { within })).toMatchObject({ allowed: false });
+    expect((await guest.peek('g', { within })).retryAfterMs).toBeGreaterThan(3_600_000);
   });
 
   it('charges no other limit of a check that it denies', async () => {
