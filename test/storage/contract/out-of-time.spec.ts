@@ -11,7 +11,7 @@ const entries = ['user:1', 'user:2'].map((identity) => ({ limit, identity, cost:
 
 const never = () => new Promise<never>(() => undefined);
 
-/** A Cluster of one node that takes everything and says nothing. */
+/** A Cluster of one node that accepts all commands and never replies. */
 const hung = {
   isCluster: true,
   status: 'ready',

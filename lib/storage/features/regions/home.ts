@@ -19,23 +19,38 @@ import type { HomeServer } from '../feature.js';
 export const FRAGMENT = 'regions';
 
 /**
- * The units of a counter that a region requests from the home: what its script replied to `ask`, which goes to the home as it is. It begins
- * with the number of the exchange, and the history of the region's server when it began. `lua/features/regions.lua` documents all numbers.
+ * The units of a counter that a region requests from the home: the reply of its script to `ask`, which is sent to the home unchanged. It
+ * begins with the number of the exchange, and the history of the region's server when it began. `lua/features/regions.lua` lists all numbers.
  */
 export type Wish = readonly [id: number, origin: number, ...others: number[]];
 
-/** The home's answer. Times are in microseconds of its own clock. */
+/** The home's answer. Times are in microseconds of its own clock; `lua/features/regions.lua` describes each number. */
 export interface Grant {
   readonly units: number;
   readonly chargedAt: number;
   readonly window: number;
-  /** All numbers of the answer that the region's script gets. */
+  /** The numbers of the answer that the region's script gets, in the order of `GRANT`. */
   readonly numbers: readonly number[];
 }
 
-const GRANT = [0, 0, 0, 0, 0, 0, 0, 0, -1, 0, 0, 0, 0];
-const HELLO = [0, 0, 0, 0, 0];
-const HOLDING = [0, -1, 0, -1];
+/** The numbers that the script replies to a region, in their order, each with its least value. */
+const HELLO = { history: 0, epoch: 0, calls: 0, now: 0, isHeard: 0 };
+const GRANT = {
+  outcome: 0,
+  history: 0,
+  epoch: 0,
+  calls: 0,
+  now: 0,
+  units: 0,
+  chargedAt: 0,
+  left: 0,
+  wait: -1,
+  resetAfter: 0,
+  window: 0,
+  granted: 0,
+  last: 0,
+};
+const HOLDING = { granted: 0, held: -1, ageMs: 0, seenMs: -1 };
 
 /** The home: the server whose counters count for all regions, as one instance of a region knows it. */
 export class Home {
@@ -90,8 +105,13 @@ export class Home {
   async hello(counter: Counter): Promise<void> {
     const known = await this.caller();
     const askedAt = performance.now();
-    const said = await this.call(counter, [this.hash], ([hash]) => ['hello', hash!, ...this.naming(known)], HELLO);
-    const [history, epoch, calls, now] = said as [number, number, number, number];
+    const numbers = await this.call(
+      counter,
+      [this.hash],
+      ([hash]) => ['hello', hash!, ...this.naming(known)],
+      Object.values(HELLO),
+    );
+    const { history, epoch, calls, now } = named(HELLO, numbers);
     this.clock.set(now, askedAt);
     const isCurrent = await this.note({ history, epoch, calls });
     // The home was replaced by another server, which grants nothing until the region knows it.
@@ -114,14 +134,13 @@ export class Home {
       counter,
       [key, this.hash],
       ([record, hash]) => ['grant', record!, hash!, ...this.naming(known), horizon, ...wish],
-      GRANT,
+      Object.values(GRANT),
     );
-    const [outcome, history, epoch, calls, ...granted] = numbers as [number, number, number, number, ...number[]];
-    const [now, units, chargedAt, , , , window] = granted as [number, number, number, number, number, number, number];
-    this.clock.set(now, askedAt);
+    const { history, epoch, calls, ...granted } = named(GRANT, numbers);
+    this.clock.set(granted.now, askedAt);
     if (!(await this.note({ history, epoch, calls }))) return undefined;
     if (known.history !== 0 && history !== known.history) void this.hello(counter).catch(() => undefined);
-    return { units, chargedAt, window, numbers: [outcome, ...granted] };
+    return { ...granted, numbers: Object.values(granted) };
   }
 
   /** Clears a counter and the exchanges of its regions in one step. Units that are returned later are ignored if they were granted before. */
@@ -143,10 +162,10 @@ export class Home {
       counter,
       [this.hash, ...records],
       ([hash, ...each]) => ['holdings', hash!, ...each.flatMap((number, index) => [number, names[index]!])],
-      names.flatMap(() => HOLDING),
+      names.flatMap(() => Object.values(HOLDING)),
     );
     return names.map((region, index) => {
-      const [granted, held, ageMs, seenMs] = numbers.slice(index * HOLDING.length) as [number, number, number, number];
+      const { granted, held, ageMs, seenMs } = named(HOLDING, numbers.slice(index * Object.keys(HOLDING).length));
       return { region, held: Math.max(0, held), granted, ...(held >= 0 && { ageMs }), ...(seenMs >= 0 && { seenMs }) };
     });
   }
@@ -228,6 +247,11 @@ function recordKey(key: string, region: string): string {
   return `${key}:region:${region}`;
 }
 
+/** The numbers of a reply by their names. */
+function named<Name extends string>(names: Readonly<Record<Name, number>>, numbers: readonly number[]) {
+  return Object.fromEntries(Object.keys(names).map((name, index) => [name, numbers[index]])) as Record<Name, number>;
+}
+
 /** A 48-bit hash of a name. */
 function numberOf(name: string): number {
   return createHash('sha1').update(name).digest().readUIntBE(0, 6);
@@ -237,7 +261,7 @@ function cutOff(cause: Error | undefined): RateLimitStoreError {
   return new RateLimitStoreError(worldMessages.cut(), { ...(cause && { cause }), code: 'SLUICE_HOME_UNREACHABLE' });
 }
 
-/** The counters of a home, and the channel on which it is said that they ended. */
+/** The counters of a home, and the channel on which their ends are published. */
 export function homeStoreOn({ connection, ownsClient, prefix, timeoutMs }: HomeServer) {
   const { atHome, ended } = regionKeys(prefix);
   const release = ignoreConnectionErrors(connection);

@@ -15,7 +15,10 @@ const UNITS = 8;
 /** The first value of the reply to `ask`. */
 const NOTHING = 0;
 const ASKED = 3;
-/** The least value of each number that follows, before the returns. */
+/**
+ * The least value of each number that follows: the number of the exchange, its history, the units wanted, waited for, lacked by the largest
+ * cost and to charge, the window, the units granted in it, and those held. The returns come last.
+ */
 const WISH = [0, 0, 0, 0, 0, 0, 0, 0, 0];
 
 /** Which exchanges are made: only if one is due, in any case, or one that returns all units. */

@@ -45,6 +45,7 @@ export abstract class WorldLayer extends StoreLayer {
     super(inner);
   }
 
+  /** Never rejects because of the home: an app starts without it. */
   override async open(): Promise<void> {
     await Promise.all([super.open(), this.home.open()]);
   }
@@ -71,7 +72,7 @@ export abstract class WorldLayer extends StoreLayer {
     return this.operateAtHome(operation, ofWorld, atHome.ahead);
   }
 
-  /** Runs an operation on charges, which the region has made. */
+  /** Runs an operation that isn't done at home, such as a refund of units that the region has charged. */
   protected abstract operateInRegion<N extends OperationName>(
     operation: Operation<N>,
     ofWorld: readonly Counter[],

@@ -13,13 +13,13 @@ export type StoreReport =
   | { state: 'unconfirmed'; readonly error: Error; readonly node?: undefined }
   | { state: 'late'; readonly error: Error; readonly node?: undefined };
 
-/** A failure of checks that is no node's fault: replicas lag, or a check has too many parts. */
+/** A failure that isn't the fault of a node: replicas lag, or a check has too many parts. */
 type Blameless = Extract<StoreReport, { state: 'unconfirmed' | 'late' }>;
 
 /** How often to look for nodes that may have taken over while a node fails. */
 const LOOK_AFTER_MS = 1000;
 
-/** The minimum time between two reports about failures that are no node's fault, of each kind. */
+/** The minimum time between two reports about failures that aren't the fault of a node, of each kind. */
 const BLAMELESS_EVERY_MS = 60_000;
 
 /** The circuits of a store: one for each node with counters, and one without a name for the whole store. */
@@ -98,7 +98,7 @@ export class Circuits {
     await this.ask(counters, () => Promise.reject(error)).catch(() => undefined);
   }
 
-  /** Reports checks that failed through no node's fault, at intervals. No recovery is reported. */
+  /** Reports failures that aren't the fault of a node, at intervals. No recovery is reported. */
   private tell(state: Blameless['state'], error: RateLimitStoreError): void {
     const now = performance.now();
     if (now - this.toldAt[state] < BLAMELESS_EVERY_MS) return;

@@ -176,8 +176,8 @@ export class RedisStore extends DirectStore implements Store {
         return;
       }
     }
-    if (check.since === undefined) this.enqueue(new CheckJob(check, answer));
     // A check that has already waited gets the rest of its time.
+    if (check.since === undefined) this.enqueue(new CheckJob(check, answer));
     else answerWith(this.decideUntil(check, check.since + this.timeoutMs), answer);
   }
 
@@ -200,6 +200,7 @@ export class RedisStore extends DirectStore implements Store {
     return check.refundable === true ? decisions : decisions.map(({ chargedAt: _, ...decision }) => decision);
   }
 
+  /** Decides a check that has already waited, or one of its parts, by a deadline of its own. */
   private async decideUntil(check: Check, deadline: number): Promise<StoreDecision[]> {
     const decisions = promised((answer) => this.enqueue(new CheckJob(check, answer)));
     const leftMs = deadline - performance.now();
@@ -207,10 +208,11 @@ export class RedisStore extends DirectStore implements Store {
     try {
       return await withDeadline(decisions, leftMs, this.timeoutMs, late);
     } catch (error) {
-      if (!(error instanceof RateLimitStoreError) || error.node !== undefined || this.slots === undefined) throw error;
-      if (error.isOutOfTime === true) throw error;
+      const { slots } = this;
+      if (!(error instanceof RateLimitStoreError) || slots === undefined) throw error;
+      if (error.node !== undefined || error.isOutOfTime === true) throw error;
       const counter = check.entries[0]!;
-      throw this.slots.blame(this.slots.nodeOf(counter), error, counter);
+      throw slots.blame(slots.nodeOf(counter), error, counter);
     }
   }
 

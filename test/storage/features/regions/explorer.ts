@@ -439,7 +439,7 @@ export class Explorer {
     this.pass(world);
   }
 
-  /** What the region's instances do: also for exchanges that are on their way. */
+  /** The region's instances react to the reset, also for exchanges that are under way. */
   private hearReset(world: World, index: number): void {
     world.regions[index]!.hasHeard = true;
     this.protocol.forget(this.poolOf(world, index));
