@@ -128,7 +128,7 @@ const REQUIRED: readonly string[] = ['useFactory', 'guards'];
 const PATH = /^[\w.~-]+(?:\/[\w.~-]+)*$/;
 const GUARDS = 'a list of at least one guard: classes, or objects with canActivate';
 
-/** What the options accept, in the order in which they are checked. */
+/** The kind of each option, in the order in which options are checked. */
 const KINDS: Readonly<Record<string, OptionKind>> = {
   useFactory: callableOrClass('a function of the settings'),
   inject: { expected: 'a list of tokens', isValid: Array.isArray },

@@ -180,7 +180,7 @@ describe('alerts that take long', () => {
     const look = watch.look();
     await jest.advanceTimersByTimeAsync(0);
     expect(tries).toBe(30);
-    // Node would warn of that many listeners.
+    // Node would warn of more than ten listeners.
     expect(warnings).not.toHaveBeenCalled();
     await jest.advanceTimersByTimeAsync(5000);
     await look;

@@ -75,7 +75,7 @@ function isOfStore({ source }: StoreDecision): boolean {
   return source === 'redis' || source === 'memory';
 }
 
-/** What is counted in addition to the decisions of limits. */
+/** Counts in addition to the decisions of limits. */
 interface MoreCounts {
   /** Returns true for the label of a declared limit. */
   isDeclared(label: string): boolean;
