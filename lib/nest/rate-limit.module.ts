@@ -45,7 +45,7 @@ import { configError, RateLimitConfigError } from '../engine/errors/errors.js';
 import { moduleLogger } from '../engine/errors/logger.js';
 import { messages } from '../engine/errors/messages/general.js';
 import { optionMessages } from '../engine/errors/messages/options.js';
-import { isBelowSecond } from '../engine/options/check-options.js';
+import { isBelowSecond, wrongOption } from '../engine/options/check-options.js';
 import { isObject } from '../engine/options/values.js';
 import type { Store } from '../storage/stores/store.js';
 import { DecisionStream } from '../storage/telemetry/decision-stream.js';
@@ -274,7 +274,7 @@ function checkExtras(options: unknown, location: string, known: readonly string[
   }
   const { guard } = options;
   if (guard !== undefined && typeof guard !== 'boolean' && guard !== 'custom') {
-    throw new RateLimitConfigError(messages.wrongOption(location, 'guard', guard, "true, false or 'custom'"));
+    throw wrongOption(location, 'guard', guard, "true, false or 'custom'");
   }
 }
 

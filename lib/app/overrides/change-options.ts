@@ -1,4 +1,4 @@
-import { duration, oneOf, wholeNumber, refuseUnknown } from '../../engine/options/check-options.js';
+import { duration, oneOf, wholeNumber, refuseUnknown, wrongOption } from '../../engine/options/check-options.js';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { isObject } from '../../engine/options/values.js';
@@ -40,7 +40,7 @@ export function readOptions(options: unknown, location: string, more: readonly s
   assertOptions(options, location, ['key', 'expiresIn', ...more, ...CAUSE]);
   const { key, expiresIn } = options as OverrideOptions;
   if (key !== undefined && !isOverrideKey(key)) {
-    throw new RateLimitConfigError(messages.wrongOption(location, 'key', key, KEY_EXPECTED));
+    throw wrongOption(location, 'key', key, KEY_EXPECTED);
   }
   return { key: key ?? '', ends: readEnd(expiresIn, location), ...readCause(options as ChangeCause, location) };
 }
@@ -81,7 +81,7 @@ export function readCause(options: ChangeCause, location: string): ChangeCause {
   for (const option of ['by', 'reason'] as const) {
     const text: unknown = options[option];
     if (text === undefined || isCauseText(text)) continue;
-    throw new RateLimitConfigError(messages.wrongOption(location, option, text, CAUSE_EXPECTED));
+    throw wrongOption(location, option, text, CAUSE_EXPECTED);
   }
   return causeOf(options);
 }
@@ -91,14 +91,14 @@ export function readQuery(options: unknown, location: string): string | undefine
   assertOptions(options, location, ['key']);
   const { key } = options as OverrideQuery;
   if (key === undefined || (typeof key === 'string' && key !== '')) return key;
-  throw new RateLimitConfigError(messages.wrongOption(location, 'key', key, 'a string that is not empty'));
+  throw wrongOption(location, 'key', key, 'a string that is not empty');
 }
 
 export function readPageOptions(options: unknown, location: string): { cursor: string | undefined; count: number } {
   assertOptions(options, location, ['cursor', 'count']);
   const { cursor, count = 100 } = options as ListOverridesOptions;
   if (cursor !== undefined && typeof cursor !== 'string') {
-    throw new RateLimitConfigError(messages.wrongOption(location, 'cursor', cursor, "the 'next' of a page"));
+    throw wrongOption(location, 'cursor', cursor, "the 'next' of a page");
   }
   return { cursor, count: wholeNumber(location, 'count', count, { max: MOST_OF_A_PAGE }) };
 }
@@ -107,7 +107,7 @@ export function readChangesOptions(options: unknown, location: string): { limit:
   assertOptions(options, location, ['limit', 'last']);
   const { limit, last = 100 } = options as ChangesOptions;
   if (limit !== undefined && typeof limit !== 'string') {
-    throw new RateLimitConfigError(messages.wrongOption(location, 'limit', limit, "a limit's name"));
+    throw wrongOption(location, 'limit', limit, "a limit's name");
   }
   return { limit, last: wholeNumber(location, 'last', last, { max: MAX_CHANGES }) };
 }

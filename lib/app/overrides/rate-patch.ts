@@ -12,6 +12,7 @@ import { optionsOf } from '../config/limit-options.js';
 import type { Declaration } from '../rules/declaration.js';
 import type { OverrideRecord } from './override-record.js';
 import type { RatePatch } from './override.js';
+import { wrongOption } from '../../engine/options/check-options.js';
 
 /** Applies a patch to a definition. The compiler checks the values of the options. */
 export function withPatch(definition: ExactLimit, patch: RatePatch): ExactLimit {
@@ -27,9 +28,7 @@ export function readPatch({ algo }: ExactLimit, patch: unknown, location: string
   const set = Object.fromEntries(Object.entries(patch).filter(([, value]) => value !== undefined));
   // A function can't be sent to other instances.
   if (typeof set['anchor'] === 'function') {
-    throw new RateLimitConfigError(
-      messages.wrongOption(location, 'anchor', set['anchor'], planMessages.fixedAnchorExpected()),
-    );
+    throw wrongOption(location, 'anchor', set['anchor'], planMessages.fixedAnchorExpected());
   }
   if (algorithm !== undefined) refuseForeignOptions(set as never, algorithm, location);
   const other = Object.keys(set).find((option) => !known.includes(option));

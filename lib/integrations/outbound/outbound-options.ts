@@ -1,10 +1,14 @@
 import type { LimitDefinition } from '../../app/config/limit-definition.js';
 import { isRecord } from '../../engine/util/objects.js';
 import { type AskOptions, checkAskOptions } from '../../app/limiter/limit-checks.js';
-import { RateLimitConfigError } from '../../engine/errors/errors.js';
-import { messages } from '../../engine/errors/messages/general.js';
 import type { UpstreamParser } from '../../engine/limit-headers/upstream-report.js';
-import { checkValue, knownOptions, refuseUnknown, wholeNumber } from '../../engine/options/check-options.js';
+import {
+  checkValue,
+  knownOptions,
+  refuseUnknown,
+  wholeNumber,
+  wrongOption,
+} from '../../engine/options/check-options.js';
 import { callableOrClass, orFunction } from '../../engine/options/kinds.js';
 import type { OptionKind } from '../../engine/options/option-row.js';
 import { type Duration, DURATION_FORM, isObject, milliseconds } from '../../engine/options/values.js';
@@ -180,13 +184,12 @@ function readParser(parser: unknown, location: string): BodyParser {
   const { parse, readsBody = false } = known ?? ((isRecord(parser) ? parser : {}) as Partial<Upstream>);
   if (typeof parse === 'function' && typeof readsBody === 'boolean') return { parse, readsBody };
   const expected = `one of ${Object.keys(upstreams).join(', ')}, a function, or { parse, readsBody }`;
-  throw new RateLimitConfigError(messages.wrongOption(location, 'parser', parser, expected));
+  throw wrongOption(location, 'parser', parser, expected);
 }
 
 function readAttempts(retry: unknown, location: string): number {
   if (retry === undefined) return 1;
-  if (!isRecord(retry))
-    throw new RateLimitConfigError(messages.wrongOption(location, 'retry', retry, 'an object such as { attempts: 3 }'));
+  if (!isRecord(retry)) throw wrongOption(location, 'retry', retry, 'an object such as { attempts: 3 }');
   refuseUnknown(`${location}.retry`, retry, ['attempts']);
   return wholeNumber(`${location}.retry`, 'attempts', retry['attempts']);
 }

@@ -1,17 +1,11 @@
 import { Logger, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
 import { isRedisConnection, wrongRedis } from '../../app/config/redis-option.js';
-import {
-  configError,
-  RateLimitArgumentError,
-  RateLimitConfigError,
-  RateLimitStoreError,
-} from '../../engine/errors/errors.js';
-import { messages } from '../../engine/errors/messages/general.js';
+import { configError, RateLimitArgumentError, RateLimitStoreError } from '../../engine/errors/errors.js';
 import { redisMessages } from '../../engine/errors/messages/redis.js';
 import { throttlerStorageMessages } from '../../engine/errors/messages/throttler-storage.js';
 import type { Counter } from '../../engine/limits/counter.js';
 import { CompiledLimit } from '../../engine/limits/compiled-limit.js';
-import { checkValue, duration, knownOptions, wholeNumber } from '../../engine/options/check-options.js';
+import { checkValue, duration, knownOptions, wholeNumber, wrongOption } from '../../engine/options/check-options.js';
 import { text } from '../../engine/options/kinds.js';
 import type { Duration } from '../../engine/options/values.js';
 import { connectionTo, isOwn } from '../../nest/store.providers.js';
@@ -104,7 +98,7 @@ export class SluiceThrottlerStorage implements OnModuleInit, OnModuleDestroy {
     if (!isRedisConnection(redis)) throw configError('SLUICE_INVALID_REDIS', wrongRedis(LOCATION, redis));
     const timeoutMs = duration(LOCATION, 'timeout', timeout) / 1000;
     if (timeoutMs > MAX_TIMEOUT_MS) {
-      throw new RateLimitConfigError(messages.wrongOption(LOCATION, 'timeout', timeout, 'at most 1 hour'));
+      throw wrongOption(LOCATION, 'timeout', timeout, 'at most 1 hour');
     }
     checkValue(LOCATION, 'prefix', prefix, PREFIX);
     this.local = new LocalHits(wholeNumber(LOCATION, 'maxKeys', maxKeys));

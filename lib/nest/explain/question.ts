@@ -4,7 +4,7 @@ import type { LimitDefinition } from '../../app/config/limit-definition.js';
 import { isLimit } from '../../app/limiter/limit-checks.js';
 import { configError, RateLimitConfigError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
-import { refuseUnknown, wholeNumber } from '../../engine/options/check-options.js';
+import { refuseUnknown, wholeNumber, wrongOption } from '../../engine/options/check-options.js';
 
 /** A question about a limit. */
 export interface LimitQuery {
@@ -79,12 +79,12 @@ export function readQuestion(asked: unknown): Question {
 function readLimitQuery(query: object): LimitQuery {
   const { limit, key, cost, share, ip } = query as { [option in keyof LimitQuery]: unknown };
   refuseUnknown(LOCATION, query, LIMIT_OPTIONS);
-  if (!isLimit(limit)) throw wrongOption('limit', limit, 'the name of a limit, or its definition');
-  if (!isIdentity(key)) throw wrongOption('key', key, 'a string that is not empty');
+  if (!isLimit(limit)) throw missingOrWrong('limit', limit, 'the name of a limit, or its definition');
+  if (!isIdentity(key)) throw missingOrWrong('key', key, 'a string that is not empty');
   if (cost !== undefined) wholeNumber(LOCATION, 'cost', cost, { min: 0 });
-  if (share !== undefined && !isIdentity(share)) throw wrongOption('share', share, 'a string that is not empty');
+  if (share !== undefined && !isIdentity(share)) throw missingOrWrong('share', share, 'a string that is not empty');
   if (ip !== undefined && (typeof ip !== 'string' || isIP(ip) === 0)) {
-    throw wrongOption('ip', ip, "an IP address such as '203.0.113.7'");
+    throw missingOrWrong('ip', ip, "an IP address such as '203.0.113.7'");
   }
   return query as LimitQuery;
 }
@@ -93,18 +93,18 @@ function readRouteQuery(query: object): RouteQuery {
   const { controller, handler, key, cost, share } = query as { [option in keyof RouteQuery]: unknown };
   refuseUnknown(LOCATION, query, ROUTE_OPTIONS);
   if (!isIdentity(controller) && typeof controller !== 'function') {
-    throw wrongOption('controller', controller, 'a class, or its name');
+    throw missingOrWrong('controller', controller, 'a class, or its name');
   }
-  if (!isIdentity(handler)) throw wrongOption('handler', handler, 'the name of a method');
+  if (!isIdentity(handler)) throw missingOrWrong('handler', handler, 'the name of a method');
   if (key !== undefined && !areIdentities(key)) {
-    throw wrongOption(
+    throw missingOrWrong(
       'key',
       key,
       "an identity, a list of them, or identities by the names of limits: { api: 'tenant:acme' }",
     );
   }
   if (cost !== undefined) wholeNumber(LOCATION, 'cost', cost, { min: 0 });
-  if (share !== undefined && !isIdentity(share)) throw wrongOption('share', share, 'a string that is not empty');
+  if (share !== undefined && !isIdentity(share)) throw missingOrWrong('share', share, 'a string that is not empty');
   return query as RouteQuery;
 }
 
@@ -122,8 +122,8 @@ function isIdentity(value: unknown): value is string {
   return typeof value === 'string' && value !== '';
 }
 
-function wrongOption(option: string, got: unknown, expected: string): RateLimitConfigError {
+function missingOrWrong(option: string, got: unknown, expected: string): RateLimitConfigError {
   if (got === undefined)
     return configError('SLUICE_MISSING_OPTION', messages.missingOption(LOCATION, option, expected));
-  return new RateLimitConfigError(messages.wrongOption(LOCATION, option, got, expected));
+  return wrongOption(LOCATION, option, got, expected);
 }

@@ -1,9 +1,8 @@
-import { configError, RateLimitConfigError } from '../../engine/errors/errors.js';
+import { configError } from '../../engine/errors/errors.js';
 import { methodMessages } from '../../engine/errors/messages/app-code.js';
-import { messages } from '../../engine/errors/messages/general.js';
 import { isCost } from '../../engine/limits/arguments.js';
-import { duration, refuseUnknown } from '../../engine/options/check-options.js';
-import { type Duration, givenOptions, isObject } from '../../engine/options/values.js';
+import { duration, knownOptions, wrongOption } from '../../engine/options/check-options.js';
+import type { Duration } from '../../engine/options/values.js';
 
 /** The outcome of a call that exceeds the limit. */
 export type OnLimit = 'throw' | 'wait' | 'skip';
@@ -72,12 +71,10 @@ export type LimitedSettings = Omit<LimitedOptions, 'onLimit'> & { readonly onLim
 
 /** Reads the options of `@Limited`. Throws `RateLimitConfigError`. */
 export function readLimitedOptions(given: unknown, location: string): LimitedSettings {
-  if (!isObject(given)) throw new RateLimitConfigError(messages.notOptions(location, given));
-  refuseUnknown(location, given, KNOWN);
-  const options = givenOptions<LimitedOptions>(given, KNOWN);
+  const options = knownOptions<LimitedOptions>(location, given, KNOWN);
   const { key, cost, onLimit = 'throw', timeout, signal } = options;
   const refuse = (option: string, value: unknown, expected: string): never => {
-    throw new RateLimitConfigError(messages.wrongOption(location, option, value, expected));
+    throw wrongOption(location, option, value, expected);
   };
   if (key !== undefined && typeof key !== 'function') refuse('key', key, "a function of the method's arguments");
   if (cost !== undefined && typeof cost !== 'function' && !isCost(cost)) {

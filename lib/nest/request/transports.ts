@@ -10,6 +10,7 @@ import { httpReader, unreadReader } from '../../app/transports/read-request.js';
 import type { RequestReader } from '../../app/transports/request-reader.js';
 import { rpcReader } from '../../app/transports/rpc.reader.js';
 import { wsReader } from '../../app/transports/ws.reader.js';
+import { wrongOption } from '../../engine/options/check-options.js';
 
 const EXPECTED = 'a list of RequestReaders, each an object or an injectable class with transport and read';
 
@@ -30,8 +31,7 @@ export class Transports {
     const own = new Set<string>();
     for (const given of this.settings.options.readers ?? []) {
       const reader = typeof given === 'function' ? await provided(this.modules, given) : given;
-      if (!isReader(reader))
-        throw new RateLimitConfigError(messages.wrongOption('RateLimitModule', 'readers', given, EXPECTED));
+      if (!isReader(reader)) throw wrongOption('RateLimitModule', 'readers', given, EXPECTED);
       const { transport } = reader;
       if (own.has(transport)) throw new RateLimitConfigError(messages.readTwice(transport));
       own.add(transport);

@@ -1,7 +1,6 @@
 import { RateLimitConfigError } from '../../../engine/errors/errors.js';
-import { messages } from '../../../engine/errors/messages/general.js';
 import { listMessages } from '../../../engine/errors/messages/rates.js';
-import { oneOf, wholeNumber } from '../../../engine/options/check-options.js';
+import { oneOf, wholeNumber, wrongOption } from '../../../engine/options/check-options.js';
 import { type ConfiguredListEntry, type ListName, LISTS, type ListsOptions } from '../../config/list-entry.js';
 import type { ChangeCause } from '../change-cause.js';
 import { assertOptions, CAUSE, MOST_OF_A_PAGE, readCause, readEnd } from '../change-options.js';
@@ -28,7 +27,7 @@ export function readEntry(entry: unknown, location: string, more: readonly strin
     throw new RateLimitConfigError(listMessages.notAListEntry(location, entry));
   }
   const read = readForm(form, value);
-  if ('expected' in read) throw new RateLimitConfigError(messages.wrongOption(location, form, value, read.expected));
+  if ('expected' in read) throw wrongOption(location, form, value, read.expected);
   return read.key;
 }
 
@@ -47,10 +46,10 @@ export function readListOptions(
 function readClient({ ip, key }: Pick<ListPageOptions, 'ip' | 'key'>, location: string): { ip?: string; key?: string } {
   const network = ip === undefined ? undefined : readNetwork(ip);
   if (typeof network === 'string' || network?.text.includes('/') === true) {
-    throw new RateLimitConfigError(messages.wrongOption(location, 'ip', ip, "an IP address such as '203.0.113.7'"));
+    throw wrongOption(location, 'ip', ip, "an IP address such as '203.0.113.7'");
   }
   if (key !== undefined && (typeof key !== 'string' || key === '')) {
-    throw new RateLimitConfigError(messages.wrongOption(location, 'key', key, 'a string that is not empty'));
+    throw wrongOption(location, 'key', key, 'a string that is not empty');
   }
   return { ...(network && { ip: network.text }), ...(key !== undefined && { key }) };
 }
@@ -61,7 +60,7 @@ export function readListPage(options: unknown, location: string) {
   const { limit, list, cursor, count = 100, ...asked } = options as ListPageOptions;
   const [, name, key] = typeof cursor === 'string' ? (/^(.*)\n(.+)$/s.exec(cursor) ?? []) : [];
   if (cursor !== undefined && (name === undefined || key === undefined)) {
-    throw new RateLimitConfigError(messages.wrongOption(location, 'cursor', cursor, "the 'next' of a page"));
+    throw wrongOption(location, 'cursor', cursor, "the 'next' of a page");
   }
   return {
     ...readClient(asked, location),
@@ -76,13 +75,13 @@ export function readListPage(options: unknown, location: string) {
 export function readConfiguredLists(lists: ListsOptions = {}): ConfiguredEntry[] {
   assertOptions(lists, 'lists', [...LISTS, 'status']);
   if (lists.status !== undefined && lists.status !== 403 && lists.status !== 429) {
-    throw new RateLimitConfigError(messages.wrongOption('lists', 'status', lists.status, '403 or 429'));
+    throw wrongOption('lists', 'status', lists.status, '403 or 429');
   }
   const known = new Map<string, ConfiguredEntry>();
   for (const list of LISTS) {
     const entries: unknown = lists[list] ?? [];
     if (!Array.isArray(entries)) {
-      throw new RateLimitConfigError(messages.wrongOption('lists', list, entries, 'a list of entries'));
+      throw wrongOption('lists', list, entries, 'a list of entries');
     }
     for (const [index, entry] of entries.entries()) {
       const read = readConfigured(list, entry, `lists.${list}[${index}]`);
@@ -100,7 +99,7 @@ function readConfigured(list: ListName, entry: unknown, location: string): Confi
   const key = readEntry(entry, location, ['limit', 'reason']);
   const { limit, reason } = entry as ConfiguredListEntry;
   if (limit !== undefined && (typeof limit !== 'string' || limit === '')) {
-    throw new RateLimitConfigError(messages.wrongOption(location, 'limit', limit, "a limit's name"));
+    throw wrongOption(location, 'limit', limit, "a limit's name");
   }
   const { reason: why } = readCause({ ...(reason !== undefined && { reason }) }, location);
   return { location, limit: limit ?? '', listed: { key, list, record: undefined, reason: why } };

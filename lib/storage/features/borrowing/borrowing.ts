@@ -1,5 +1,3 @@
-import { RateLimitConfigError } from '../../../engine/errors/errors.js';
-import { messages } from '../../../engine/errors/messages/general.js';
 import type { FeaturedLimit, LimitFeature } from '../../../engine/limits/limit-feature.js';
 import { unitsOf } from '../../../engine/algorithms/share.js';
 import { bare } from '../../../engine/util/objects.js';
@@ -13,6 +11,7 @@ import {
   limitUnitsOf,
 } from './terms.js';
 import type { Feature } from '../feature.js';
+import { wrongOption } from '../../../engine/options/check-options.js';
 
 /** The messages of limits that borrow from their parents, and of limits that lend. */
 const borrowMessages = {
@@ -33,9 +32,7 @@ function limitBorrowing(
   const { rate } = options as Rated;
   // A limit without a ceiling may have no rate.
   if (ceiling !== undefined && (!Number.isSafeInteger(ceiling) || ceiling < rate)) {
-    throw new RateLimitConfigError(
-      messages.wrongOption(location, 'ceiling', ceiling, borrowMessages.ceilingExpected(rate)),
-    );
+    throw wrongOption(location, 'ceiling', ceiling, borrowMessages.ceilingExpected(rate));
   }
   // The parameters including borrowed units: those of a larger rate, for the same counter.
   const raised = ceiling === undefined ? declared : algorithm.compile({ ...options, rate: ceiling } as never, location);

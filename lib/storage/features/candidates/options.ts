@@ -6,7 +6,7 @@ import { asksForAnchor } from '../../../engine/algorithms/anchor.js';
 import { configError, RateLimitConfigError } from '../../../engine/errors/errors.js';
 import { messages } from '../../../engine/errors/messages/general.js';
 import { refuseForeignOptions } from '../../../engine/limits/limit-terms.js';
-import { checkTogether, refuseUnknown } from '../../../engine/options/check-options.js';
+import { checkTogether, refuseUnknown, wrongOption } from '../../../engine/options/check-options.js';
 import { isObject } from '../../../engine/options/values.js';
 import type { KnownOptions, SecondVersion } from '../feature.js';
 import { listOf } from '../../../engine/errors/wording.js';
@@ -93,7 +93,7 @@ export const candidateVersion: SecondVersion<Definition, CandidatePatch> = {
     if (!isObject(candidate) || givenEntries(candidate).length === 0) {
       const names = ['algo', ...Object.keys(algorithm.options)];
       const expected = `an object of at least one of ${names.join(', ')}, such as { rate: 60 }`;
-      throw new RateLimitConfigError(messages.wrongOption(location, 'candidate', candidate, expected));
+      throw wrongOption(location, 'candidate', candidate, expected);
     }
     const within = `${location}.candidate`;
     const { algo } = candidate;

@@ -1,10 +1,10 @@
-import { RateLimitArgumentError, RateLimitConfigError } from '../../../engine/errors/errors.js';
-import { messages } from '../../../engine/errors/messages/general.js';
+import { RateLimitArgumentError } from '../../../engine/errors/errors.js';
 import { identityOfValue, plainIdentity } from '../../../engine/limits/identity.js';
 import { isPromise } from '../../../engine/util/awaitable.js';
 import type { Tenant } from './fair-share.js';
 import { shareMessages } from './messages.js';
 import { type SharedLimitOptions, type ShareOptions, tenantWeight } from './options.js';
+import { wrongOption } from '../../../engine/options/check-options.js';
 
 /** Represents all tenants that count together. No tenant's own name contains a star. */
 const UNLISTED: Tenant = { id: '*', weight: 1 };
@@ -22,7 +22,7 @@ export class TenantWeights {
   ) {
     const { by, weight, unlisted, floor = 0 } = options;
     const refuse = (option: string, got: unknown, expected: string): never => {
-      throw new RateLimitConfigError(messages.wrongOption(`${location}.share`, option, got, expected));
+      throw wrongOption(`${location}.share`, option, got, expected);
     };
     if (unlisted === 'together' && typeof weight !== 'object') {
       refuse('unlisted', unlisted, shareMessages.unlistedExpected());
