@@ -146,23 +146,16 @@ export class ValueCache<V> {
       return [typeof value, value].map(String).join(' ');
     }
     if (depth === MAX_DEPTH || !isPlain(value)) return this.serialOf(value);
-    return Array.isArray(value)
-      ? this.textOfList(value, depth + 1)
-      : this.textOfObject(value as Record<string, unknown>, depth + 1);
-  }
-
-  private textOfObject(value: Record<string, unknown>, depth: number): string {
-    let text = '{';
-    for (const name of Object.getOwnPropertyNames(value).sort()) {
-      text += `${name.length}:${name}=${this.textOf(value[name], depth)},`;
+    let text = '';
+    if (Array.isArray(value)) {
+      for (const part of value) text += `${this.textOf(part, depth + 1)},`;
+      return `[${text}]`;
     }
-    return `${text}}`;
-  }
-
-  private textOfList(values: readonly unknown[], depth: number): string {
-    let text = '[';
-    for (const value of values) text += `${this.textOf(value, depth)},`;
-    return `${text}]`;
+    const parts = value as Record<string, unknown>;
+    for (const name of Object.getOwnPropertyNames(parts).sort()) {
+      text += `${name.length}:${name}=${this.textOf(parts[name], depth + 1)},`;
+    }
+    return `{${text}}`;
   }
 
   private serialOf(value: object): string {
