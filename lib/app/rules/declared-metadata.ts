@@ -10,10 +10,12 @@ export interface Declared {
 }
 
 const DECLARED = 'nestjs-sluice:declared';
-/** The metadata key under which a class stores the original functions of its methods, as they were at their first declaration. */
+/** The metadata key under which a prototype stores the original functions of its methods, as they were at their first declaration. */
 const DECLARING = 'nestjs-sluice:declaring';
 const NAMESPACE = 'nestjs-sluice:namespace';
 const NOTHING: Declared = { specs: [], skips: [] };
+
+type FirstDeclaring = Map<string | symbol, object>;
 
 /** The declarations on a method, or on a class itself. */
 export function declaredOn(target: object): Declared {
@@ -35,8 +37,10 @@ export function declare(add: (declared: Declared) => Declared): ClassDecorator &
   return (target: object, key?: string | symbol, descriptor?: PropertyDescriptor) => {
     const host = hostOf(target, descriptor);
     Reflect.defineMetadata(DECLARED, add(declaredOn(host)), host);
-    if (key === undefined || host === target || Reflect.hasOwnMetadata(DECLARING, target, key)) return;
-    Reflect.defineMetadata(DECLARING, host, target, key);
+    if (key === undefined || host === target) return;
+    let first = Reflect.getOwnMetadata(DECLARING, target) as FirstDeclaring | undefined;
+    if (first === undefined) Reflect.defineMetadata(DECLARING, (first = new Map()), target);
+    if (!first.has(key)) first.set(key, host);
   };
 }
 
@@ -44,7 +48,8 @@ export function declare(add: (declared: Declared) => Declared): ClassDecorator &
 export function isLost(prototype: object, method: string): boolean {
   let owner: object | null = prototype;
   while (owner !== null && !Object.hasOwn(owner, method)) owner = Object.getPrototypeOf(owner) as object | null;
-  const first = owner === null ? undefined : (Reflect.getOwnMetadata(DECLARING, owner, method) as object | undefined);
+  if (owner === null) return false;
+  const first = (Reflect.getOwnMetadata(DECLARING, owner) as FirstDeclaring | undefined)?.get(method);
   if (first === undefined) return false;
   const current = (owner as Record<string, object>)[method]!;
   if (first === current) return false;

@@ -63,6 +63,11 @@ export class LimitReading {
     return algorithm === undefined ? undefined : false;
   }
 
+  /** True if nothing but its counters depends on the route that declares it, so that its rule for a route can't be wrong. */
+  get isAlikeOnRoutes(): boolean {
+    return this.needsName === undefined && this.needsInterceptor === false;
+  }
+
   /** Its rule for a namespace that isn't a route's, if it is cached. */
   known(namespace: string): Rule | undefined {
     return this.rules?.get(namespace);

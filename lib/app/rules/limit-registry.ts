@@ -220,14 +220,31 @@ export class LimitRegistry {
     // Only functions create new objects again and again.
     if (declaration.onRoutes !== true) reading.keep(namespace, rule);
     reading.anywhere = undefined;
-    this.warnOfName(rule.name, declaration.location);
-    if (declaration.inCall !== true) this.reportSeconds(reading.likelySeconds, rule.name, declaration.location);
-    // Once a route has a limit without a `key`, code might use it with any text, so lists have to accept any key.
-    const mayTakeAnyKey = declaration.onRoutes === true && rule.settings.hasKey !== true;
-    if (mayTakeAnyKey || takesAnyKey(rule)) this.othersTakeAnyKey = true;
-    if (countsAddresses(rule, declaration.onRoutes === true || rule.countsRequests)) this.othersCountAddresses = true;
+    this.noteDeclared(rule, reading, declaration);
     written.set(namespace, rule);
     return rule;
+  }
+
+  /**
+   * Checks a limit of a route without creating the route's rule. Returns a rule that belongs to no place, or `undefined` if the route's rule
+   * has to be created for that.
+   */
+  checkOnRoute(limit: LimitDefinition, location: string): Rule | undefined {
+    const place: Declaration = { location, namespace: '', onRoutes: true };
+    const { reading } = this.written(limit, place);
+    if (!reading.isAlikeOnRoutes) return undefined;
+    const rule = this.anywhere(limit, location);
+    this.noteDeclared(rule, reading, place);
+    return rule;
+  }
+
+  /** Warns if a limit is most likely a mistake where it is declared, and remembers which keys it takes. */
+  private noteDeclared(rule: Rule, reading: LimitReading, { location, onRoutes, inCall }: Declaration): void {
+    this.warnOfName(rule.name, location);
+    if (inCall !== true) this.reportSeconds(reading.likelySeconds, rule.name, location);
+    // Once a route has a limit without a `key`, code might use it with any text, so lists have to accept any key.
+    if ((onRoutes === true && rule.settings.hasKey !== true) || takesAnyKey(rule)) this.othersTakeAnyKey = true;
+    if (countsAddresses(rule, onRoutes === true || rule.countsRequests)) this.othersCountAddresses = true;
   }
 
   /** The message for a name that no defined limit has. */

@@ -8,7 +8,13 @@ import { getOrMake } from '../../engine/util/objects.js';
 import { isFixed, type LimitSpec } from '../config/limits-by-request.js';
 import { overloadStatus } from '../http/refusal-answer.js';
 import { bindsOtherGuard, GuardCheck } from './guard-check.js';
-import { type Handler, HandlerClasses, isDeclaration, type PlacedSpec } from './handler-classes.js';
+import {
+  type DeclaredMethod,
+  type Handler,
+  HandlerClasses,
+  isDeclaration,
+  type PlacedSpec,
+} from './handler-classes.js';
 import { type LimitSource, LimitSources } from './by-request/limit-sources.js';
 import type { Declaration } from './declaration.js';
 import { LimitRegistry, placeInModule } from './limit-registry.js';
@@ -34,7 +40,7 @@ interface DeclaredByClass {
   readonly isGuarded: boolean;
 }
 
-/** Creates and caches the rules of every route at start-up, so that errors show there and requests only look them up. */
+/** Checks the limits of every route at start-up, so that errors show there, and caches the rules of each, so that requests only look them up. */
 @Injectable()
 export class RouteRulesRegistry {
   /** The rules of middlewares, which run before the route is known. */
@@ -55,13 +61,32 @@ export class RouteRulesRegistry {
     this.ofMiddleware = new RouteRules([{ ...MODULE_SITE, specs: registry.moduleRules }], false);
   }
 
-  /** The rules of a route. If Nest did not know its class at start-up, they are created at the first request. */
+  /** The rules of a route, created at the first request unless the check at start-up needed them. */
   of(type: HandlerClass, handler: Handler): RouteRules {
     let ofType = this.byHandler.get(type);
     if (ofType === undefined) this.byHandler.set(type, (ofType = new Map()));
     let routeRules = ofType.get(handler);
     if (routeRules === undefined) ofType.set(handler, (routeRules = this.rulesFor(type, handler)));
     return routeRules;
+  }
+
+  /** Throws `RateLimitConfigError` if any limit of a route is wrong. Returns its limits; some may belong to no route. */
+  check(type: HandlerClass, method: DeclaredMethod): readonly Spec[] {
+    return this.ownOf(type, method) ?? this.of(type, method.handler).declared.flatMap(({ specs }) => specs);
+  }
+
+  /** The limits of a route without any others, if its rules can't be wrong, so that creating them can wait for the first request. */
+  private ownOf(type: HandlerClass, { name, declared: { specs, skips } }: DeclaredMethod): Rule[] | undefined {
+    const outer = [this.ofModule, ...this.ofClass(type).sites];
+    if (skips.length > 0 || outer.some((site) => site.specs.length > 0 || site.skips.length > 0)) return undefined;
+    const rules = new Map<string, Rule>();
+    for (const spec of specs) {
+      const isDefinition = isFixed(spec) && typeof spec !== 'string';
+      const rule = isDefinition ? this.registry.checkOnRoute(spec, locationOf({ type, method: name })) : undefined;
+      if (rule === undefined || rules.has(rule.name)) return undefined;
+      rules.set(rule.name, rule);
+    }
+    return [...rules.values()];
   }
 
   /**

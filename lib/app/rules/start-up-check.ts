@@ -14,7 +14,7 @@ import { countsAddresses } from './possible-keys.js';
 import { RouteRulesRegistry } from './route-rules-registry.js';
 import { isGateway, resolvesField } from './route-names.js';
 
-/** Creates the rules of all routes when the app starts, and throws for errors that would otherwise only appear when a request arrives. */
+/** Checks the limits of all routes when the app starts, and throws for errors that would otherwise only appear when a request arrives. */
 @Injectable()
 export class StartUpCheck {
   /** The name of a limit that counts requests per address, if there is one. */
@@ -56,10 +56,10 @@ export class StartUpCheck {
         );
       }
       // Other routes, which have no limits and skip none, get their rules at their first call.
-      for (const { handler } of this.registry.moduleSpecs.length > 0 ? each.routes : each.declaredRoutes) {
-        const { declared } = this.routes.of(type, handler);
-        this.byAddress ??= declared
-          .flatMap(({ specs }) => specs.map((spec) => (spec instanceof Rule ? spec : spec.example)))
+      for (const method of this.registry.moduleSpecs.length > 0 ? each.routes : each.declaredRoutes) {
+        const specs = this.routes.check(type, method);
+        this.byAddress ??= specs
+          .map((spec) => (spec instanceof Rule ? spec : spec.example))
           .find((rule) => rule !== undefined && countsAddresses(rule, true))?.name;
       }
     }
