@@ -1,6 +1,12 @@
 import { askMessages } from '../../engine/errors/messages/calls.js';
-import { assertCost, assertKey } from '../../engine/limits/arguments.js';
-import { type Asked, askedOf, type ConsumeOptions, UP_TO_OPTIONS } from '../../engine/limits/consume-options.js';
+import { assertKey } from '../../engine/limits/arguments.js';
+import {
+  type Asked,
+  askedOf,
+  type ConsumeOptions,
+  readUnits,
+  UP_TO_OPTIONS,
+} from '../../engine/limits/consume-options.js';
 import { callEntries, callEntry } from '../rules/resolve/call-entries.js';
 import { decideEnforced } from '../../storage/stores/decide.js';
 import { openDecision, toCallerDecision } from '../../storage/stores/store-decision.js';
@@ -16,9 +22,10 @@ export function consume(
   peek: boolean,
 ): Promise<LeasedDecision> {
   try {
+    assertKey(key);
     const decision = peek ? undefined : decidedAtOnce(limit, key, given);
     if (decision !== undefined) return Promise.resolve(decision);
-    return ask(limit, key, given, peek).promise();
+    return ask(limit, key, askedOf(given, limit.rule, UP_TO_OPTIONS), peek).promise();
   } catch (error) {
     return Promise.reject(error);
   }
@@ -31,6 +38,7 @@ export function consumeSync(
   given: number | ConsumeOptions | undefined,
 ): LeasedDecision {
   const { rule, store } = limit;
+  assertKey(key);
   // Units that were taken in advance from Redis are also decided synchronously, but not always.
   const decision = limit.countedHere === rule.limit ? decidedAtOnce(limit, key, given) : undefined;
   if (decision !== undefined) return decision;
@@ -38,7 +46,7 @@ export function consumeSync(
     if (!store.decidesAtOnce(each.limit)) throw unsupportedCall(askMessages.notAtOnce(each.name));
   }
   limit.countedHere = rule.limit;
-  return ask(limit, key, given, false).atOnce();
+  return ask(limit, key, askedOf(given, rule, UP_TO_OPTIONS), false).atOnce();
 }
 
 /** The decision on a number of units, if it is simple and made in this process; otherwise `undefined`. */
@@ -47,11 +55,9 @@ function decidedAtOnce(
   key: string,
   given: number | ConsumeOptions | undefined,
 ): LeasedDecision | undefined {
+  if (typeof given === 'object') return undefined;
   const { rule, store } = called;
-  const cost = given === undefined ? rule.fixedCost : given;
-  if (typeof cost !== 'number') return undefined;
-  assertKey(key);
-  assertCost(cost);
+  const cost = readUnits(given, rule);
   const limit = rule.limitFor(key);
   if (!limit.isPlain || called.countedElsewhere === limit) return undefined;
   const decision = store.decideOne(limit, key, cost);
@@ -62,15 +68,8 @@ function decidedAtOnce(
 }
 
 /** Calls the store, which may respond synchronously. */
-function ask(
-  limit: CalledLimit,
-  key: string,
-  given: number | ConsumeOptions | undefined,
-  peek: boolean,
-): CallerAnswer<LeasedDecision> {
+function ask(limit: CalledLimit, key: string, asked: Asked, peek: boolean): CallerAnswer<LeasedDecision> {
   const { rule, store, queues } = limit;
-  assertKey(key);
-  const asked = askedOf(given, rule, UP_TO_OPTIONS);
   if (asked.upTo === true) return take(limit, key, asked, peek);
   if (isNested(limit, asked.within)) {
     const entries = callEntries(rule, key, asked, peek);

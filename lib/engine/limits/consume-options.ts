@@ -158,11 +158,17 @@ export function askedOf(
     const most = readUpTo(given);
     return most === undefined ? asked : { ...asked, cost: most, hasCost: true, upTo: true };
   }
-  const cost: unknown = given === undefined ? byDefault.fixedCost : given;
-  assertCost(cost);
+  const cost = readUnits(given, byDefault);
   const hasCost = given !== undefined;
   const { fixedPriority: priority } = byDefault;
   return { cost, priority, share: undefined, anchor: undefined, within: undefined, hasCost, hasPriority: false };
+}
+
+/** Reads the number of units of a call without options. Throws `RateLimitArgumentError`. */
+export function readUnits(given: unknown, { fixedCost }: AskedByDefault): number {
+  const cost = given === undefined ? fixedCost : given;
+  assertCost(cost);
+  return cost;
 }
 
 /** Reads the maximum number of units of a call with `upTo`. Throws `RateLimitArgumentError`. */
