@@ -36,6 +36,8 @@ export function isAwaited(handler: Handler): boolean {
 
 interface DeclaredByClass {
   readonly sites: readonly DeclarationSite[];
+  /** True if neither the module nor the class declares anything for the routes of the class. */
+  readonly declaresNothing: boolean;
   /** True if the class has its own guards, which may set a user. */
   readonly isGuarded: boolean;
 }
@@ -77,8 +79,7 @@ export class RouteRulesRegistry {
 
   /** The limits of a route without any others, if its rules can't be wrong, so that creating them can wait for the first request. */
   private ownOf(type: HandlerClass, { name, declared: { specs, skips } }: DeclaredMethod): Rule[] | undefined {
-    const outer = [this.ofModule, ...this.ofClass(type).sites];
-    if (skips.length > 0 || outer.some((site) => site.specs.length > 0 || site.skips.length > 0)) return undefined;
+    if (skips.length > 0 || !this.ofClass(type).declaresNothing) return undefined;
     const rules = new Map<string, Rule>();
     for (const spec of specs) {
       const isDefinition = isFixed(spec) && typeof spec !== 'string';
@@ -184,7 +185,13 @@ export class RouteRulesRegistry {
   }
 
   private ofClass(type: HandlerClass): DeclaredByClass {
-    return getOrMake(this.byClass, type, () => ({ sites: this.sitesOf(type), isGuarded: bindsOtherGuard(type) }));
+    return getOrMake(this.byClass, type, () => {
+      const sites = this.sitesOf(type);
+      const declaresNothing = [this.ofModule, ...sites].every(
+        ({ specs, skips }) => specs.length === 0 && skips.length === 0,
+      );
+      return { sites, declaresNothing, isGuarded: bindsOtherGuard(type) };
+    });
   }
 
   /** Throws `RateLimitConfigError` for limits of the module that depend on the request and are wrong for every request. */
