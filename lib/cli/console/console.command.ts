@@ -44,7 +44,7 @@ declared on routes are shown, but cannot be looked up.`,
     }
     causeOf(read);
     const { published, places } = await withApp(place, false, async (app) => ({
-      published: await readPublished(redisOf(app).redis),
+      published: await readPublished(redisOf(app)),
       places: placesOf(app)!,
     }));
     const prefix = place.prefix ?? USUAL_PREFIX;
