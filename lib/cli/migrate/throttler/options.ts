@@ -3,7 +3,6 @@ import type { Source } from '../source.js';
 import { durationOf, numberOf, quoted } from '../values.js';
 import { isTest, THROTTLER, type ThrottlerFacts } from './facts.js';
 import { convertFunctions, convertStorage, headersByName, messageOf } from './option-values.js';
-import { defaultMessage } from './guards.js';
 import type { GuardUse } from './guard-use.js';
 import { convertLimit, limitOfHelper, limitText, sharesKeys } from './limits.js';
 import { importOf } from '../imports.js';
@@ -154,7 +153,8 @@ export class ModuleOptions {
     const headers = given.headers ?? (isPlain ? "'legacy'" : headersByName(source));
     const guard = this.use.applied;
     const ofModule = guard?.overridesMessage === true ? undefined : given.message;
-    const defaults = [`message: ${ofModule ?? guard?.message ?? defaultMessage(source)}`, ...(given.defaults ?? [])];
+    const usual = quoted(source, 'ThrottlerException: Too Many Requests');
+    const defaults = [`message: ${ofModule ?? guard?.message ?? usual}`, ...(given.defaults ?? [])];
     if (guard?.outcome === 'key' && !defaults.some((entry) => entry.startsWith('key:'))) {
       importOf(source, guard.source, guard.name);
       defaults.push(`key: ${guard.name}`);
@@ -306,17 +306,14 @@ export class ModuleOptions {
 
   private list(source: Source, list: TS.ArrayLiteralExpression): void {
     const { ts } = source;
+    const form = { name: 'default', perRoute: !this.perAll, isOfModule: true };
     for (const element of list.elements) {
       const node = source.bare(element);
       if (ts.isSpreadElement(element)) {
         this.throttlerList(source, element.expression);
-      } else if (!ts.isObjectLiteralExpression(node) || !this.limit(source, node)) {
+      } else if (!ts.isObjectLiteralExpression(node) || !convertLimit(this.facts, source, node, form)) {
         source.rewrite(element, `${limitOfHelper(this.facts, source)}(${source.now(element)})`);
       }
     }
-  }
-
-  private limit(source: Source, node: TS.ObjectLiteralExpression): boolean {
-    return convertLimit(this.facts, source, node, { name: 'default', perRoute: !this.perAll, isOfModule: true });
   }
 }
