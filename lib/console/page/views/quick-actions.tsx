@@ -4,7 +4,7 @@ import { useState } from 'preact/hooks';
 import type { LimitInfo, Rates, TopKey } from '../../api.js';
 import { get } from '../data/client.js';
 import { hrefOf } from '../data/route.js';
-import { loadSession, session } from '../data/session.js';
+import { session } from '../data/session.js';
 import { identityOf, sayFailed, subject } from '../data/store.js';
 import type { Action } from '../parts/dialog.js';
 import type { FieldSpec } from '../parts/field.js';
@@ -144,6 +144,5 @@ function raising(key: KeyOfLimit, reason: string, fields: FieldSpec[]): Action {
 function raisingAll(limit: string, reason: string, fields: FieldSpec[]): Action {
   const title = 'Higher rate for all keys for a while';
   const intro = ' lets this through for each key.';
-  const described = { path: 'rates/set', title, intro, fields, confirm: 'Raise', reason };
-  return rateAction(limit, described, () => void loadSession());
+  return rateAction(limit, { path: 'rates/set', title, intro, fields, confirm: 'Raise', reason });
 }

@@ -2,6 +2,7 @@ import type { Changed, RateInfo } from '../../api.js';
 import { post } from '../data/client.js';
 import { percent, plural, whole } from '../data/format.js';
 import { sayChanged } from '../data/changed.js';
+import { loadSession } from '../data/session.js';
 import type { Action, Offered } from '../parts/dialog.js';
 import type { FieldSpec } from '../parts/field.js';
 import { EXPIRY } from './key-actions.js';
@@ -96,7 +97,7 @@ function enforcing({ candidate, current }: RateInfo): Described {
 }
 
 /** The dialog of a change to a limit's rate, mode or candidate. */
-export function rateAction(limit: string, described: Described, onChanged: () => void): Action {
+export function rateAction(limit: string, described: Described, onChanged?: () => void): Action {
   return {
     fields: [],
     confirm: described.title,
@@ -110,7 +111,8 @@ export function rateAction(limit: string, described: Described, onChanged: () =>
     async run({ reason, mode, expiresIn, ...values }) {
       const body = { limit, reason, mode, patch: patchOf(values), expiresIn: filled(expiresIn) };
       const answer = await post<Changed>(`api/${described.path}`, body);
-      onChanged();
+      onChanged?.();
+      void loadSession();
       sayChanged(limit, answer, onChanged);
     },
   };
