@@ -252,6 +252,34 @@ export function timeOfNumber(value: number): number | undefined {
 
 /** Reads an ISO 8601 time, which is in UTC unless it has an offset, or a number. */
 export function timeOfText(text: string): number | undefined {
+  if (text.startsWith(last.upToSecond)) {
+    const milliseconds = endingMilliseconds(text);
+    if (milliseconds >= 0) return last.micros + milliseconds * 1000;
+  }
+  const micros = parsed(text);
+  if (micros !== undefined && endingMilliseconds(text) >= 0) {
+    last = { upToSecond: text.slice(0, UP_TO_SECOND), micros: micros - (micros % 1e6) };
+  }
+  return micros;
+}
+
+/** Most lines are of the same second as the line before: `2026-10-10T13:55:36.123Z`. */
+let last = { upToSecond: '\0', micros: 0 };
+const UP_TO_SECOND = '2026-10-10T13:55:36.'.length;
+
+/** The milliseconds at the end of a time in UTC; -1 if it has another form. */
+function endingMilliseconds(text: string): number {
+  if (text.length !== UP_TO_SECOND + 4 || text.charCodeAt(UP_TO_SECOND + 3) !== 0x5a) return -1;
+  let milliseconds = 0;
+  for (let at = UP_TO_SECOND; at < UP_TO_SECOND + 3; at++) {
+    const digit = text.charCodeAt(at) - 0x30;
+    if (digit < 0 || digit > 9) return -1;
+    milliseconds = 10 * milliseconds + digit;
+  }
+  return milliseconds;
+}
+
+function parsed(text: string): number | undefined {
   if (/^\d{1,19}(?:\.\d{1,9})?$/.test(text)) return timeOfNumber(Number(text));
   const match = ISO.exec(text);
   if (match === null) return undefined;
