@@ -8,20 +8,22 @@ import { Heap } from '../../engine/util/heap.js';
 
 const MOST_HELD = 100_000;
 
-/** A request, and its number in the log. */
-interface Held {
+/** A late request, and its rank among requests of the same time: after those that were in order. */
+interface Late {
   readonly request: LoggedRequest;
   readonly order: number;
 }
 
 /**
  * Sorts requests by time. Each request is held back until one arrives that is later by the window, so that requests up to a window late get
- * their place. Requests of the same time keep their order.
+ * their place. Requests in order are simply queued.
  */
 export class ReorderBuffer {
-  private readonly held = new Heap(precedes);
+  /** The requests in order, from `head` on. */
+  private queue: LoggedRequest[] = [];
+  private head = 0;
+  private readonly late = new Heap(precedes);
   private latest = -Infinity;
-  private count = 0;
   lateCount = 0;
 
   constructor(
@@ -31,23 +33,43 @@ export class ReorderBuffer {
   ) {}
 
   push(request: LoggedRequest): void {
-    if (request.time >= this.latest) this.latest = request.time;
-    else this.lateCount++;
-    this.held.add({ request, order: this.count++ });
-    if (this.held.size > MOST_HELD) this.handOn();
-    while (this.held.size > 0 && this.held.first!.request.time <= this.latest - this.window) this.handOn();
+    if (request.time >= this.latest) {
+      this.latest = request.time;
+      this.queue.push(request);
+    } else this.late.add({ request, order: this.lateCount++ });
+    while (this.held > MOST_HELD) this.handOn();
+    while (this.held > 0 && this.earliest <= this.latest - this.window) this.handOn();
   }
 
   end(): void {
-    while (this.held.size > 0) this.handOn();
+    while (this.held > 0) this.handOn();
+  }
+
+  private get held(): number {
+    return this.queue.length - this.head + this.late.size;
+  }
+
+  private get earliest(): number {
+    return Math.min(this.queue[this.head]?.time ?? Infinity, this.late.first?.request.time ?? Infinity);
   }
 
   private handOn(): void {
-    this.onRequest(this.held.take()!.request);
+    const queued = this.queue[this.head];
+    const late = this.late.first?.request;
+    if (late !== undefined && (queued === undefined || late.time < queued.time)) {
+      this.late.take();
+      this.onRequest(late);
+      return;
+    }
+    if (++this.head >= 1000 && this.head * 2 >= this.queue.length) {
+      this.queue = this.queue.slice(this.head);
+      this.head = 0;
+    }
+    this.onRequest(queued!);
   }
 }
 
-function precedes(one: Held, other: Held): boolean {
+function precedes(one: Late, other: Late): boolean {
   const earlier = one.request.time - other.request.time;
   return earlier < 0 || (earlier === 0 && one.order < other.order);
 }
