@@ -2,8 +2,7 @@
  * A page inside the app that shows and changes its limits.
  * @module nestjs-sluice/console
  */
-export type { ConsoleAlert } from './alerts/alert-options.js';
-export type { AlertFormat, ConsoleAlerts } from './alerts/alert-options.js';
+export type { AlertFormat, ConsoleAlert, ConsoleAlerts } from './alerts/alert-options.js';
 export type { IncidentKind } from './api/incidents.js';
 export type {
   ConsoleGuard,

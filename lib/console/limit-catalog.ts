@@ -25,25 +25,11 @@ interface PlanOptions {
   readonly credits?: boolean | undefined;
 }
 
-type Structure = Pick<LimitInfo, 'unit' | 'within' | 'own' | 'kept' | 'share' | 'plan'>;
-
-/** The position of a limit in hierarchies, and the tenants that share it. */
-function structureOf({ configured, limit, settings: { trait } }: Rule): Structure {
-  const { above = 0, kept = 0, floor = 0 } = shownUnitsOf(limit);
-  const { unit } = limit;
-  const { parent } = configured;
-  return {
-    unit,
-    within: parent,
-    ...(above > 0 && { own: limit.quota - above }),
-    ...(kept > 0 && { kept }),
-    ...(trait?.option === 'share' && { share: shareOf(trait.by, floor) }),
-    plan: planOf(limit.options),
-  };
-}
-
-function shareOf(by: unknown, floor: number): NonNullable<LimitInfo['share']> {
-  return { by: nameOfKey(typeof by === 'function' ? by : (by as { given: unknown }).given), floor };
+/** The key of the tenants that share a limit, if there are any. */
+function sharedBy({ settings: { trait } }: Rule): string | undefined {
+  if (trait?.option !== 'share') return undefined;
+  const { by } = trait;
+  return nameOfKey(typeof by === 'function' ? by : (by as { given: unknown }).given);
 }
 
 function planOf(options: AlgorithmOptions): PlanInfo | undefined {
@@ -149,6 +135,8 @@ export class LimitCatalog {
     const { label, rule } = entry;
     const { limit } = rule;
     const { algorithm, candidate, options } = limit;
+    const { above = 0, kept = 0, floor = 0 } = shownUnitsOf(limit);
+    const by = sharedBy(rule);
     return {
       name: label,
       algo: options.algo,
@@ -163,7 +151,12 @@ export class LimitCatalog {
       reservations: algorithm.reservation !== undefined || algorithm.queue !== undefined,
       leases: algorithm.leases !== undefined,
       candidate: candidate === undefined ? null : rateText(candidate.options),
-      ...structureOf(rule),
+      unit: limit.unit,
+      within: rule.configured.parent,
+      ...(above > 0 && { own: limit.quota - above }),
+      ...(kept > 0 && { kept }),
+      ...(by !== undefined && { share: { by, floor } }),
+      plan: planOf(options),
     };
   }
 

@@ -130,7 +130,7 @@ export class RateLimitConsole
         ? () => publishedText(this.catalog, registry!, limiting, VERSION, isPlain ? 'plain' : 'hashed')
         : undefined,
     );
-    const health = redis && new RedisHealth(redis, this.recorder, prefix, timeoutMs);
+    const health = redis && new RedisHealth(redis, this.recorder);
     const labels = () => this.catalog.infos().map(({ name }) => name);
     this.overviews = new Overviews(this.recorder, clock, redis, health, labels);
     this.top = new TopLists(this.limits, this.overviews.instances, clock, redis, isPlain, observed !== undefined);

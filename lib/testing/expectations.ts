@@ -87,15 +87,8 @@ export function expectRefused(decision: Decision | CheckResult, { limit, retryAf
   if (decision.allowed) fail(messages.expectedRefusal(tightest(decision)), decision, expectRefused);
   const found = limit === undefined ? tightest(decision) : all(decision).find((each) => each.limit === limit);
   if (found?.allowed !== false) {
-    const refusing = all(decision).filter(({ allowed }) => !allowed);
-    fail(
-      messages.expectedRefusalBy(
-        limit!,
-        refusing.map((each) => each.limit),
-      ),
-      decision,
-      expectRefused,
-    );
+    const refusing = all(decision).flatMap((each) => (each.allowed ? [] : each.limit));
+    fail(messages.expectedRefusalBy(limit!, refusing), decision, expectRefused);
   }
   if (retryAfterMs !== undefined && found.retryAfterMs !== retryAfterMs) {
     fail(messages.expectedWait(found, retryAfterMs), decision, expectRefused);

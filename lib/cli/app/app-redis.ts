@@ -1,13 +1,11 @@
 import { cliMessages } from '../../engine/errors/messages/cli.js';
 import { RateLimitStoreError } from '../../engine/errors/errors.js';
-import { ConsoleRedis, timeOf } from '../../console/telemetry/console-redis.js';
+import { type ConsoleRedis, timeOf } from '../../console/telemetry/console-redis.js';
 import { readPublished } from '../../console/telemetry/published-limits.js';
 import { overridesKey, regionKeys, regionsIn } from '../../storage/stores/redis/keys.js';
 import { isErrorReply, pairsOf } from '../../storage/redis/errors.js';
 import { reasonOf } from '../../engine/errors/reasons.js';
 import { InputError } from '../command.js';
-import type { RateLimitSettings } from '../../app/config/settings.js';
-import type { Connection } from '../../storage/redis/connection.js';
 
 /** The number of keys per step of a search, and the maximum of all its steps. */
 const STEP = 1000;
@@ -17,7 +15,7 @@ const MOST_KEYS = 1_000_000;
  * Searches for keys, step by step, so that the server serves other clients in between. Throws `InputError` if the Redis user may not
  * search.
  */
-export async function* keysLike(redis: AppRedis['redis'], pattern: string, most = MOST_KEYS): AsyncGenerator<string[]> {
+export async function* keysLike(redis: ConsoleRedis, pattern: string, most = MOST_KEYS): AsyncGenerator<string[]> {
   let cursor = '0';
   for (let looked = 0; looked < most; looked += STEP) {
     const [reply] = await redis.run([['scan', cursor, 'match', pattern, 'count', STEP]]).catch((error: unknown) => {
@@ -31,7 +29,7 @@ export async function* keysLike(redis: AppRedis['redis'], pattern: string, most 
 }
 
 /** The number of connections that listen to a channel, including that of this process; 0 if the server doesn't report it. */
-export async function listeners(redis: AppRedis['redis'], channel: string): Promise<number> {
+export async function listeners(redis: ConsoleRedis, channel: string): Promise<number> {
   try {
     const [reply] = await redis.run([['pubsub', 'numsub', channel]]);
     return Number((reply as unknown[])[1]);
@@ -44,19 +42,6 @@ export async function listeners(redis: AppRedis['redis'], channel: string): Prom
 /** Escapes a text for a Redis pattern. */
 export function escaped(text: string): string {
   return text.replaceAll(/[\\*?[\]^]/g, String.raw`\$&`);
-}
-
-/** The Redis server of an app, for the program's own commands. */
-export interface AppRedis {
-  readonly redis: ConsoleRedis;
-  readonly prefix: string;
-}
-
-export function appRedis(
-  connection: Connection,
-  { prefix, timeoutMs }: Pick<RateLimitSettings, 'prefix' | 'timeoutMs'>,
-): AppRedis {
-  return { redis: new ConsoleRedis(connection, prefix, timeoutMs), prefix };
 }
 
 /** The role of the Redis server of `--redis` for apps in several regions. It may be both. */
@@ -79,8 +64,8 @@ const FRESH_MS = 60_000;
 
 /** Reads the role of a Redis server. With the option `--home`, throws `InputError` if that isn't the home of the region. */
 export async function readRole(
-  own: AppRedis,
-  home: { place: AppRedis; address: string } | undefined,
+  own: ConsoleRedis,
+  home: { place: ConsoleRedis; address: string } | undefined,
 ): Promise<RegionRole> {
   try {
     const known = await regionsAt(own);
@@ -96,22 +81,22 @@ export async function readRole(
   }
 }
 
-async function isHomeOf(names: readonly string[], place: AppRedis): Promise<boolean> {
+async function isHomeOf(names: readonly string[], place: ConsoleRedis): Promise<boolean> {
   const called = await regionsAt(place);
   if (names.length > 0) return called !== undefined && names.some((name) => called.includes(name));
   // Before its limits across regions are used, the only trace of an app is its instances, which listen for changes.
-  return called !== undefined || (await listeners(place.redis, overridesKey(place.prefix))) > 0;
+  return called !== undefined || (await listeners(place, overridesKey(place.prefix))) > 0;
 }
 
 /** The names of the regions that use a Redis server as their home; `undefined` if none does. */
-async function regionsAt({ redis, prefix }: AppRedis): Promise<string[] | undefined> {
-  const [reply] = await permitted(redis.read([['hgetall', regionKeys(prefix).regions]]), [[]]);
+async function regionsAt(redis: ConsoleRedis): Promise<string[] | undefined> {
+  const [reply] = await permitted(redis.read([['hgetall', regionKeys(redis.prefix).regions]]), [[]]);
   const fields = pairsOf(reply ?? []).map(([field]) => field);
   return fields.length === 0 ? undefined : regionsIn(fields);
 }
 
 /** Returns true if instances with a console report a region: the only trace before a limit across regions is used. */
-async function isPublished({ redis }: AppRedis): Promise<boolean> {
+async function isPublished(redis: ConsoleRedis): Promise<boolean> {
   try {
     const { region, limits } = (await readPublished(redis)) ?? { limits: [] };
     // Limits of scope 'world' exist only in regions.
@@ -134,8 +119,8 @@ async function permitted<T>(reading: Promise<T>, otherwise: T): Promise<T> {
 }
 
 /** The names of the regions whose units are on a Redis server. */
-async function regionsOf({ redis, prefix }: AppRedis): Promise<string[]> {
-  const begin = regionKeys(prefix).home('');
+async function regionsOf(redis: ConsoleRedis): Promise<string[]> {
+  const begin = regionKeys(redis.prefix).home('');
   const names: string[] = [];
   try {
     for await (const keys of keysLike(redis, `${escaped(begin)}*`)) {
@@ -146,7 +131,7 @@ async function regionsOf({ redis, prefix }: AppRedis): Promise<string[]> {
     if (error instanceof InputError) return [];
     throw error;
   }
-  if (names.length === 0 || (await listeners(redis, overridesKey(prefix))) === 0) return names;
+  if (names.length === 0 || (await listeners(redis, overridesKey(redis.prefix))) === 0) return names;
   // Instances read changes here, so older records are leftovers.
   const asked = redis.read([['time'], ...names.map((name) => ['hget', begin + name, 'at'] as const)]);
   const [time, ...ats] = await permitted(asked, []);

@@ -22,7 +22,7 @@ export async function asPublished(place: Place): Promise<Place> {
   if ('file' in place || place.published === undefined) return place;
   const { published: name, limit } = place;
   const app = await withApp({ ...place, limit: undefined }, false, (started) =>
-    readPublished(redisOf(started).redis).catch(() => undefined),
+    readPublished(redisOf(started)).catch(() => undefined),
   );
   const found = app?.limits.find(({ info, definition }) => info.name === name && definition !== undefined);
   const definition = found?.definition as ExactLimit | undefined;

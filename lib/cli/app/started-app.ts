@@ -9,30 +9,31 @@ import { redisMessages } from '../../engine/errors/messages/redis.js';
 import { connect } from '../../storage/redis/client.js';
 import type { Connection } from '../../storage/redis/connection.js';
 import { addressesOf, connectionReason, lastErrorOf } from '../../storage/redis/errors.js';
+import { ConsoleRedis } from '../../console/telemetry/console-redis.js';
 import { InputError } from '../command.js';
 import type { DeclaredLimits } from '../../app/rules/declared-limits.js';
 import type { LimitRegistry, NamedLimit } from '../../app/rules/limit-registry.js';
 import type { LimiterService } from '../../nest/limiter.service.js';
 import type { BesideRegions } from './in-regions.js';
 import type { ModulePlace, Place, RedisPlace } from './place.js';
-import { appRedis, type AppRedis, readRole, type RegionRole } from './app-redis.js';
+import { readRole, type RegionRole } from './app-redis.js';
 import type { RateLimitSettings } from '../../app/config/settings.js';
 
 /** Throws `InputError` if the app counts in process, where no change would outlive the command. */
-export function redisOf(app: StartedApp): AppRedis {
+export function redisOf(app: StartedApp): ConsoleRedis {
   return redisAt(app, app.provided<Connection>('RATE_LIMIT_REDIS'));
 }
 
 /** The Redis server with the changes of rates, modes and lists: with regions, their home. */
-export function changesRedisOf(app: StartedApp): AppRedis {
+export function changesRedisOf(app: StartedApp): ConsoleRedis {
   return redisAt(app, app.provided<Connection>('RATE_LIMIT_HOME') ?? app.provided<Connection>('RATE_LIMIT_REDIS'));
 }
 
 /** The servers of counters, without the app. */
 export interface Places {
-  readonly own: AppRedis;
+  readonly own: ConsoleRedis;
   /** The server for limits across regions and for changes, which may be the same. */
-  readonly home: AppRedis | undefined;
+  readonly home: ConsoleRedis | undefined;
   readonly role: RegionRole;
 }
 
@@ -45,9 +46,13 @@ export function placesOf(app: StartedApp): Places | undefined {
   return { own, home: given === undefined ? (role.isHome ? own : undefined) : redisAt(app, given), role };
 }
 
-function redisAt(app: StartedApp, connection: Connection | undefined): AppRedis {
+function redisAt(app: StartedApp, connection: Connection | undefined): ConsoleRedis {
   if (connection === undefined) throw new InputError(cliMessages.notOnRedis());
-  return appRedis(connection, app.provided<RateLimitSettings>('RATE_LIMIT_SETTINGS')!);
+  return redisWith(connection, app.provided<RateLimitSettings>('RATE_LIMIT_SETTINGS')!);
+}
+
+function redisWith(connection: Connection, { prefix, timeoutMs }: RateLimitSettings): ConsoleRedis {
+  return new ConsoleRedis(connection, prefix, timeoutMs);
 }
 
 const OPTIONS = { logger: false, abortOnError: false } as const;
@@ -96,8 +101,8 @@ async function startOnRedis(place: RedisPlace, changes: boolean): Promise<Starte
     isSilent: true,
     roleOf: (settings, own, toHome) =>
       readRole(
-        appRedis(own, settings),
-        toHome && { place: appRedis(toHome, settings), address: String(withoutSecrets(home)) },
+        redisWith(own, settings),
+        toHome && { place: redisWith(toHome, settings), address: String(withoutSecrets(home)) },
       ),
   };
   return createBesideRegions(options, beside, (module) => start(core, module as never));

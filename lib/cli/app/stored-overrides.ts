@@ -1,9 +1,8 @@
 import { addressOf, fieldOf, type OverrideAddress } from '../../app/overrides/override-address.js';
 import { isDamaged, isInForce, type OverrideRecord, readRecord } from '../../app/overrides/override-record.js';
-import { timeOf } from '../../console/telemetry/console-redis.js';
+import { type ConsoleRedis, timeOf } from '../../console/telemetry/console-redis.js';
 import { pairsOf } from '../../storage/redis/errors.js';
 import { overrideKeys } from '../../storage/stores/redis/keys.js';
-import type { AppRedis } from './app-redis.js';
 import { entryOf } from '../../app/overrides/lists/listed.js';
 
 /** An override as JSON. */
@@ -47,8 +46,8 @@ export interface StoredOverride extends OverrideAddress {
 const STEP = 1000;
 
 /** The overrides that are in effect, in the order of limits and keys. */
-export async function storedOverrides({ redis, prefix }: AppRedis): Promise<StoredOverride[]> {
-  const [rates = '', others = ''] = overrideKeys(prefix, redis.client.options.keyPrefix);
+export async function storedOverrides(redis: ConsoleRedis): Promise<StoredOverride[]> {
+  const [rates = '', others = ''] = overrideKeys(redis.prefix, redis.client.options.keyPrefix);
   const [time, hash] = await redis.run([['time'], ['hgetall', rates]]);
   const now = timeOf(time);
   const found: StoredOverride[] = [];
@@ -71,10 +70,10 @@ export async function storedOverrides({ redis, prefix }: AppRedis): Promise<Stor
 
 /** The record that is in effect at an address, if there is one. */
 export async function storedOverride(
-  { redis, prefix }: AppRedis,
+  redis: ConsoleRedis,
   address: OverrideAddress,
 ): Promise<OverrideRecord | undefined> {
-  const [rates = '', others = ''] = overrideKeys(prefix, redis.client.options.keyPrefix);
+  const [rates = '', others = ''] = overrideKeys(redis.prefix, redis.client.options.keyPrefix);
   const isOfAll = address.kind === 'rate' && address.key === '';
   const [time, json] = await redis.run([
     ['time'],

@@ -4,9 +4,10 @@ import { ROUTE_OF_CLASS } from '../../engine/limits/limit-settings.js';
 import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
 import type { ExplainedLimit } from '../../nest/explain/explanation.js';
 import { overridesKey, regionKeys } from '../../storage/stores/redis/keys.js';
+import { ConsoleRedis } from '../../console/telemetry/console-redis.js';
 import { InputError } from '../command.js';
 import type { Places } from './started-app.js';
-import { type AppRedis, escaped, isWithoutHome, keysLike, listeners } from './app-redis.js';
+import { escaped, isWithoutHome, keysLike, listeners } from './app-redis.js';
 
 const MOST_FOR_NAMES = 50_000;
 
@@ -29,8 +30,8 @@ export function assertKeepsChanges({ home, role }: Places): void {
 export async function assertUsedName(places: Places, name: string): Promise<void> {
   const ends = [`:${name}:`, `@module:${name}:`];
   const isIt = (key: string) => ends.some((end) => behindIdentity(key).startsWith(end));
-  for (const { redis, prefix } of countersOf(places)) {
-    for await (const keys of keysLike(redis, `${escaped(prefix)}:{*}:*${escaped(name)}:*`)) {
+  for (const redis of countersOf(places)) {
+    for await (const keys of keysLike(redis, `${escaped(redis.prefix)}:{*}:*${escaped(name)}:*`)) {
       if (keys.some(isIt)) return;
     }
   }
@@ -115,22 +116,22 @@ function countsOverRegions({ features }: CompiledLimit): boolean {
   return features?.some(({ name }) => name === 'regions') === true;
 }
 
-function atHomeOf({ redis, prefix }: AppRedis): AppRedis {
-  return { redis, prefix: regionKeys(prefix).atHome };
+function atHomeOf({ client, prefix, timeoutMs }: ConsoleRedis): ConsoleRedis {
+  return new ConsoleRedis(client, regionKeys(prefix).atHome, timeoutMs);
 }
 
 /** The servers with counters of limits that a change may concern. */
-function countersOf({ own, home }: Places): readonly AppRedis[] {
+function countersOf({ own, home }: Places): readonly ConsoleRedis[] {
   return home === undefined ? [own] : [own, atHomeOf(home)];
 }
 
 /** The codes of a limit's counters, until one of its own algorithm or of a region is found. */
-async function codesOf({ redis, prefix }: AppRedis, limit: CompiledLimit, most?: number): Promise<ReadonlySet<string>> {
+async function codesOf(redis: ConsoleRedis, limit: CompiledLimit, most?: number): Promise<ReadonlySet<string>> {
   const { recordId } = limit;
   const own = limit.algorithm.code;
   const codes = new Set<string>();
   const begin = `${recordId}:`;
-  for await (const keys of keysLike(redis, `${escaped(prefix)}:{*}:${escaped(recordId)}:*`, most)) {
+  for await (const keys of keysLike(redis, `${escaped(redis.prefix)}:{*}:${escaped(recordId)}:*`, most)) {
     const ids = keys.map(behindIdentity).filter((id) => id.startsWith(begin));
     for (const id of ids) {
       const [code] = CODE.exec(id.slice(begin.length)) ?? [];
@@ -163,8 +164,8 @@ async function refuseName(places: Places, name: string, isOfWorld = false): Prom
 /** The names of the limits with counters, each with the namespaces that it has. */
 async function namesOn(places: Places): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
   const names = new Map<string, Set<string>>();
-  for (const { redis, prefix } of countersOf(places)) {
-    for await (const keys of keysLike(redis, `${escaped(prefix)}:{*}:*`, MOST_FOR_NAMES)) {
+  for (const redis of countersOf(places)) {
+    for await (const keys of keysLike(redis, `${escaped(redis.prefix)}:{*}:*`, MOST_FOR_NAMES)) {
       for (const { name, namespace } of keys.flatMap((key) => nameIn(key) ?? [])) {
         names.set(name, (names.get(name) ?? new Set()).add(namespace));
       }
@@ -175,10 +176,11 @@ async function namesOn(places: Places): Promise<ReadonlyMap<string, ReadonlySet<
 
 /** Throws for a prefix that no instance uses: none listens for changes, and Redis has no key with it. */
 export async function assertUsedPrefix(places: Places): Promise<void> {
-  const { redis, prefix } = places.home ?? places.own;
-  if ((await listeners(redis, overridesKey(prefix))) > 1) return;
-  for (const { redis: counting, prefix: ofCounters } of countersOf(places)) {
-    for await (const keys of keysLike(counting, `${escaped(ofCounters)}:{*}:*`)) if (keys.length > 0) return;
+  const changed = places.home ?? places.own;
+  const { prefix } = changed;
+  if ((await listeners(changed, overridesKey(prefix))) > 1) return;
+  for (const redis of countersOf(places)) {
+    for await (const keys of keysLike(redis, `${escaped(redis.prefix)}:{*}:*`)) if (keys.length > 0) return;
   }
   throw new InputError(cliMessages.unusedPrefix(prefix));
 }

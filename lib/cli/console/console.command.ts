@@ -43,19 +43,17 @@ declared on routes are shown, but cannot be looked up.`,
       throw new UsageError(cliMessages.missingOption('by', "who makes the changes, together with '--write'"));
     }
     causeOf(read);
-    const { published, places } = await withApp(place, false, async (app) => ({
-      published: await readPublished(redisOf(app).redis),
-      places: placesOf(app)!,
+    const { published, role } = await withApp(place, false, async (app) => ({
+      published: await readPublished(redisOf(app)),
+      role: placesOf(app)!.role,
     }));
     const prefix = place.prefix ?? USUAL_PREFIX;
-    const { role } = places;
     if (role.unread !== undefined) throw new InputError(role.unread);
     if (published === undefined) {
       throw new InputError(
         role.isHome && !role.isRegion ? cliMessages.publishedInRegions(prefix) : cliMessages.noPublishedLimits(prefix),
       );
     }
-    const isWithout = isWithoutHome(role, places.home);
     const { app, link } = await serve({
       place,
       published,
@@ -64,7 +62,7 @@ declared on routes are shown, but cannot be looked up.`,
       isPlain: read.switches.has('plain'),
       port,
     });
-    const hint = isWithout ? `${cliMessages.consoleWithoutHome()}\n` : '';
+    const hint = isWithoutHome(role, place.home) ? `${cliMessages.consoleWithoutHome()}\n` : '';
     stdout.write(`The console of '${prefix}'${writes ? '' : ', read-only'}: ${link}\n${hint}Ctrl+C ends it.\n`);
     const interrupted = new AbortController();
     await Promise.race(

@@ -77,7 +77,7 @@ async function explained(app: StartedApp, question: Question, note: (text: strin
   if (limit !== undefined) assertHasHome(places, limit);
   const explanation = await app.service.explain(question);
   if (explanation.unread !== undefined) {
-    const { client } = places.own.redis;
+    const { client } = places.own;
     const reason = await whyNotConnected(client);
     if (reason === undefined) return explanation;
     return { ...explanation, unread: redisMessages.unreachable(addressesOf(client), reason) };

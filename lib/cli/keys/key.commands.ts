@@ -158,14 +158,14 @@ async function changeKey(app: StartedApp, settings: KeySettings): Promise<KeyRep
   }
   await ACTIONS[action].change(service.ofRule(rule as Rule), path.key, path.options, time);
   const after = stateOf(await service.explain(question), cliMessages.unreadAfter);
-  await leave(new ConsoleLog(redisOf(app).redis, new ShownNames(false)), settings);
+  await leave(new ConsoleLog(redisOf(app), new ShownNames(false)), settings);
   const isUnread = places !== undefined && isWithoutHome(places.role, places.home);
   return { action, limit, key: shown, before, after, ...(isUnread && { unread: cliMessages.changesAtHome() }) };
 }
 
 /** The blocked keys of a limit that contain a text, as recorded by instances with a console. */
 async function blockedWithPart(app: StartedApp, rule: Rule, part: string): Promise<string[]> {
-  const { notes } = await readNoted(redisOf(app).redis, 'blocks', Date.now()).catch(() => ({ notes: [] }));
+  const { notes } = await readNoted(redisOf(app), 'blocks', Date.now()).catch(() => ({ notes: [] }));
   const noted = notes.filter(({ label, identity }) => label === rule.name && hasPart(identity, part));
   const keys = [...new Set(noted.map(({ identity }) => identity))].slice(0, MOST_FOUND);
   const blocked = await Promise.all(

@@ -19,7 +19,6 @@ export class Project {
   private readonly texts = new Map<string, string>();
   private readonly withCarriageReturns = new Set<string>();
   private readonly sources = new Map<string, Source>();
-  private readonly manifests = new Map<string, Record<string, unknown> | undefined>();
 
   constructor(
     readonly ts: Compiler,
@@ -57,21 +56,16 @@ export class Project {
     return withParents(dirname(path)).find((folder) => existsSync(join(folder, 'package.json')));
   }
 
-  private manifestAt(root: string): Record<string, unknown> | undefined {
-    if (!this.manifests.has(root)) this.manifests.set(root, jsonOf(join(root, 'package.json')));
-    return this.manifests.get(root);
-  }
-
   /** The major version of a package that a file uses, based on its package.json or the installed package. */
   majorOf(name: string, path: string): number | undefined {
     for (let root = this.rootOf(path); root !== undefined; root = this.rootOf(root)) {
-      const manifest = this.manifestAt(root);
+      const manifest = jsonOf(join(root, 'package.json'));
       for (const kind of ['dependencies', 'devDependencies', 'peerDependencies']) {
         const range = (manifest?.[kind] as Record<string, unknown> | undefined)?.[name];
         const major = typeof range === 'string' ? /\d+/.exec(range)?.[0] : undefined;
         if (major !== undefined) return Number(major);
       }
-      const installed = this.manifestAt(join(root, 'node_modules', name))?.['version'];
+      const installed = jsonOf(join(root, 'node_modules', name, 'package.json'))?.['version'];
       if (typeof installed === 'string') return Number.parseInt(installed, 10);
     }
     return undefined;

@@ -45,15 +45,6 @@ export class Source {
     }
   }
 
-  /** Another text in place of this file: it has the same imports, and adds imports to this file. */
-  scratch(text: string): Source {
-    const other = new Source(this.ts, this.path, this.shown, text);
-    for (const [local, from] of this.imported) other.imported.set(local, from);
-    const { wanted, helpers, changed, left } = this;
-    Object.assign(other, { wanted, helpers, changed, left });
-    return other;
-  }
-
   done(node: TS.Node, text: string): void {
     this.changed.push({ path: this.shown, line: this.lineOf(node), text });
   }

@@ -123,7 +123,7 @@ async function change(name: string, { expected, repeats, without, work }: Part, 
   const { before, after } = await withApp(place, true, async (app) => {
     const own = changesRedisOf(app);
     // Fails without Redis. The library itself would return its last known values.
-    await own.redis.run([['time']]);
+    await own.run([['time']]);
     const named = limitNamed(app, limit);
     const places = placesOf(app);
     if (places !== undefined) {

@@ -48,7 +48,6 @@ export interface KeyReport {
 }
 
 /** A line that is not a request. */
-
 export interface SkippedLine {
   readonly line: number;
   readonly reason: string;

@@ -137,37 +137,29 @@ export const ROUTES: readonly Route[] = [
   }),
 
   mayChange('api/write', undefined, serveNothing),
-  change('api/rates/set', ['limit', 'patch', 'expiresIn'], (call) => {
-    const { console, fields } = call;
-    const limit = console.rates.limit(fields);
+  ofLimit('api/rates/set', ['patch', 'expiresIn'], (fields) => {
     const patch = fields.patch();
     const ends = endsOf(fields);
-    return async () => console.rates.set(limit!, patch, ends, await call.cause());
+    return (rates, limit, cause) => rates.set(limit, patch, ends, cause);
   }),
-  ofLimit('api/rates/clear', (rates, limit, cause) => rates.clear(limit, cause)),
-  change('api/deviations/clear', ['limit', 'of', 'id'], (call) => {
-    const { console, fields } = call;
-    const limit = console.rates.limit(fields);
+  ofLimit('api/rates/clear', [], () => (rates, limit, cause) => rates.clear(limit, cause)),
+  ofLimit('api/deviations/clear', ['of', 'id'], (fields) => {
     const of = fields.oneOf('of', ['rate', 'mode']);
     const id = fields.text('id', "the 'id' of an override");
-    return async () => console.rates.clearOf(limit!, of, id, await call.cause());
+    return (rates, limit, cause) => rates.clearOf(limit, of, id, cause);
   }),
-  change('api/modes/set', ['limit', 'mode', 'expiresIn'], (call) => {
-    const { console, fields } = call;
-    const limit = console.rates.limit(fields);
+  ofLimit('api/modes/set', ['mode', 'expiresIn'], (fields) => {
     const mode = fields.oneOf('mode', LIMIT_MODES);
     const ends = endsOf(fields);
-    return async () => console.rates.setMode(limit!, mode, ends, await call.cause());
+    return (rates, limit, cause) => rates.setMode(limit, mode, ends, cause);
   }),
-  ofLimit('api/modes/clear', (rates, limit, cause) => rates.clearMode(limit, cause)),
-  change('api/candidates/set', ['limit', 'patch'], (call) => {
-    const { console, fields } = call;
-    const limit = console.rates.limit(fields);
+  ofLimit('api/modes/clear', [], () => (rates, limit, cause) => rates.clearMode(limit, cause)),
+  ofLimit('api/candidates/set', ['patch'], (fields) => {
     const patch = fields.patch();
-    return async () => console.rates.setCandidate(limit!, patch, await call.cause());
+    return (rates, limit, cause) => rates.setCandidate(limit, patch, cause);
   }),
-  ofLimit('api/candidates/enforce', (rates, limit, cause) => rates.enforceCandidate(limit, cause)),
-  ofLimit('api/candidates/clear', (rates, limit, cause) => rates.clearCandidate(limit, cause)),
+  ofLimit('api/candidates/enforce', [], () => (rates, limit, cause) => rates.enforceCandidate(limit, cause)),
+  ofLimit('api/candidates/clear', [], () => (rates, limit, cause) => rates.clearCandidate(limit, cause)),
   change('api/rollback', ['version', 'newest'], (call) => {
     const { console, fields } = call;
     const version = fields.whole('version', 0);
@@ -194,15 +186,15 @@ function ofDeclared(path: string, answer: (entry: CatalogEntry, call: Call) => u
   });
 }
 
-/** A route that changes a limit without further fields. */
-function ofLimit(
-  path: string,
-  apply: (rates: RateChanges, limit: CatalogEntry, cause: Cause) => Promise<Changed>,
-): Route {
-  return change(path, ['limit'], (call) => {
+type LimitChange = (rates: RateChanges, limit: CatalogEntry, cause: Cause) => Promise<Changed>;
+
+/** A route that changes a limit. `more`: its fields in addition to the limit; `read` makes the change from all fields. */
+function ofLimit(path: string, more: readonly string[], read: (fields: Fields) => LimitChange): Route {
+  return change(path, ['limit', ...more], (call) => {
     const { rates } = call.console;
     const limit = rates.limit(call.fields);
-    return async () => apply(rates, limit!, await call.cause());
+    const made = read(call.fields);
+    return async () => made(rates, limit!, await call.cause());
   });
 }
 

@@ -76,8 +76,8 @@ export class ConsoleRedis {
 
   constructor(
     readonly client: Connection,
-    prefix: string,
-    private readonly timeoutMs: number,
+    readonly prefix: string,
+    readonly timeoutMs: number,
   ) {
     this.keys = consoleKeys(prefix);
   }

@@ -127,10 +127,6 @@ export class Recorder {
 
   /** Collects the counts at the end of this second, and of each following one. */
   start(): void {
-    this.arm();
-  }
-
-  private arm(): void {
     if (this.isClosed) return;
     const now = this.clock.now();
     // Timers may fire a moment early.
@@ -147,7 +143,7 @@ export class Recorder {
       this.flushing = this.store(this.redis, true).finally(() => (this.flushing = undefined));
     }
     this.foldEnded();
-    this.arm();
+    this.start();
   };
 
   private store(redis: ConsoleRedis, isBrief: boolean): Promise<void> {
@@ -169,10 +165,8 @@ export class Recorder {
     const { folder, reporter, lastStep } = this;
     if (folder === undefined || this.folding !== undefined || lastStep % FOLD_EVERY !== this.foldAt) return;
     if (reporter === undefined || reporter.healthyMs < FOLD_AFTER_MS) return;
-    this.folding = folder.turn(this.self.id).then(
-      () => (this.folding = undefined),
-      () => (this.folding = undefined),
-    );
+    const turn = folder.turn(this.self.id).catch(() => undefined);
+    this.folding = turn.then(() => (this.folding = undefined));
   }
 }
 

@@ -30,8 +30,6 @@ export class RedisHealth {
   constructor(
     private readonly redis: ConsoleRedis,
     private readonly recorder: Recorder,
-    private readonly prefix: string,
-    private readonly timeoutMs: number,
   ) {}
 
   /** Never rejects. */
@@ -51,12 +49,12 @@ export class RedisHealth {
   }
 
   private async ask(): Promise<void> {
-    const { client } = this.redis;
+    const { client, timeoutMs } = this.redis;
     if (client.status !== 'ready') return;
     this.lookedAt = performance.now();
     const nodes = (isCluster(client) ? client.nodes('master') : [client]) as Node[];
     try {
-      const health = await withDeadline(Promise.all(nodes.map((node) => this.askNode(node))), 2 * this.timeoutMs);
+      const health = await withDeadline(Promise.all(nodes.map((node) => this.askNode(node))), 2 * timeoutMs);
       this.known = {
         version: health[0]?.version ?? null,
         usedMemory: sum(health.map(({ usedMemory }) => usedMemory)),
@@ -94,7 +92,7 @@ export class RedisHealth {
     if (typeof size !== 'number') return null;
     if (size === 0) return 0;
     const { keyPrefix = '', host, port } = node.options;
-    const begins = `${keyPrefix}${this.prefix}:`;
+    const begins = `${keyPrefix}${this.redis.prefix}:`;
     const drawn = keys.filter((key) => typeof key === 'string');
     const ours = drawn.filter((key) => key.startsWith(begins));
     const sizes = await replies(

@@ -2,7 +2,7 @@ import type TS from 'typescript';
 import { importOf } from '../imports.js';
 import type { Source } from '../source.js';
 import { durationOf, numberOf, quoted } from '../values.js';
-import { THROTTLER, type ThrottlerFacts } from './facts.js';
+import { type Place, THROTTLER, type ThrottlerFacts } from './facts.js';
 import type { GuardUse } from './guard-use.js';
 import { convertLimit, isFunction, type LimitForm, limitOfExpression, limitText } from './limits.js';
 
@@ -92,10 +92,16 @@ export class Decorators {
       return dedented(source, node, source.now(node));
     }
     if (!ts.isIdentifier(node) && !ts.isPropertyAccessExpression(node)) return undefined;
-    const [place] = this.facts.resolve(source, node);
-    if (place === undefined || !ts.isObjectLiteralExpression(place.node)) return undefined;
-    const has = keysOf(place.source, place.node);
-    return has && limitOfExpression(this.facts, source, source.before(node), has, form);
+    return this.limitOf(source, source.before(node), this.facts.resolve(source, node)[0], form);
+  }
+
+  /** A limit made of the text of an expression, whose options are in another place. */
+  private limitOf(source: Source, text: string, place: Place | undefined, form: LimitForm): string | undefined {
+    if (place === undefined || !source.ts.isObjectLiteralExpression(place.node)) return undefined;
+    const names = place.node.properties.map((one) => place.source.nameOf(one.name));
+    // Some may come from elsewhere.
+    if (names.includes(undefined)) return undefined;
+    return limitOfExpression(this.facts, source, text, new Set(names as string[]), form);
   }
 
   /** The limits of a constant with several of them. */
@@ -108,12 +114,12 @@ export class Decorators {
     for (const property of place.node.properties) {
       const name = place.source.nameOf(property.name);
       const value = place.source.valueOf(property);
-      const inner = value && this.facts.resolve(place.source, value)[0];
-      if (name === undefined || inner === undefined || !ts.isObjectLiteralExpression(inner.node)) return undefined;
-      const has = keysOf(inner.source, inner.node);
+      if (name === undefined || value === undefined) return undefined;
       const access = /^[\p{L}$_][\p{L}\p{N}$_]*$/u.test(name) ? `.${name}` : `[${quoted(source, name)}]`;
-      if (has === undefined) return undefined;
-      limits.push({ name, text: limitOfExpression(this.facts, source, source.before(node) + access, has, form(name)) });
+      const inner = this.facts.resolve(place.source, value)[0];
+      const text = this.limitOf(source, source.before(node) + access, inner, form(name));
+      if (text === undefined) return undefined;
+      limits.push({ name, text });
     }
     return limits;
   }
@@ -228,12 +234,6 @@ export class Decorators {
     else if (source.ts.isCallExpression(parent)) source.remove(parent.arguments, new Set([call]));
     else source.rewrite(call, `${source.own('RateLimit')}()`);
   }
-}
-
-/** The names of the options in an object literal; `undefined` if some come from elsewhere. */
-function keysOf(source: Source, object: TS.ObjectLiteralExpression): Set<string> | undefined {
-  const names = object.properties.map((one) => source.nameOf(one.name));
-  return names.includes(undefined) ? undefined : new Set(names as string[]);
 }
 
 /** The text of an object that was more deeply indented before. */

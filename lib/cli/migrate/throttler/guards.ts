@@ -1,7 +1,6 @@
 import type TS from 'typescript';
 import type { Project } from '../project.js';
 import type { Source } from '../source.js';
-import { quoted } from '../values.js';
 
 /** A class that extends `ThrottlerGuard`. */
 export interface Guard {
@@ -79,7 +78,7 @@ function merge(guards: Map<string, Guard>): void {
   }
 }
 
-export function baseOf(source: Source, node: TS.ClassDeclaration): string | undefined {
+function baseOf(source: Source, node: TS.ClassDeclaration): string | undefined {
   const clause = node.heritageClauses?.find(({ token }) => token === source.ts.SyntaxKind.ExtendsKeyword);
   const [type] = clause?.types ?? [];
   return type === undefined ? undefined : source.before(type.expression);
@@ -222,8 +221,4 @@ export function sharing(source: Source, fn: TS.SignatureDeclaration | undefined)
   const methods = uses.map(({ parent }) => (source.ts.isPropertyAccessExpression(parent) ? parent.name.text : ''));
   const isRoute = methods.every((name) => /^get(?:Class|Handler)$/.test(name));
   return isRoute && methods.includes('getClass') && methods.includes('getHandler') ? false : undefined;
-}
-
-export function defaultMessage(source: Source): string {
-  return quoted(source, 'ThrottlerException: Too Many Requests');
 }

@@ -3,9 +3,8 @@ import type { Source } from '../source.js';
 import { durationOf, numberOf, quoted } from '../values.js';
 import { isTest, THROTTLER, type ThrottlerFacts } from './facts.js';
 import { convertFunctions, convertStorage, headersByName, messageOf } from './option-values.js';
-import { defaultMessage } from './guards.js';
 import type { GuardUse } from './guard-use.js';
-import { convertLimit, limitOfHelper, sharesKeys } from './limits.js';
+import { convertLimit, limitOfHelper, limitText, sharesKeys } from './limits.js';
 import { importOf } from '../imports.js';
 
 export class ModuleOptions {
@@ -154,7 +153,8 @@ export class ModuleOptions {
     const headers = given.headers ?? (isPlain ? "'legacy'" : headersByName(source));
     const guard = this.use.applied;
     const ofModule = guard?.overridesMessage === true ? undefined : given.message;
-    const defaults = [`message: ${ofModule ?? guard?.message ?? defaultMessage(source)}`, ...(given.defaults ?? [])];
+    const usual = quoted(source, 'ThrottlerException: Too Many Requests');
+    const defaults = [`message: ${ofModule ?? guard?.message ?? usual}`, ...(given.defaults ?? [])];
     if (guard?.outcome === 'key' && !defaults.some((entry) => entry.startsWith('key:'))) {
       importOf(source, guard.source, guard.name);
       defaults.push(`key: ${guard.name}`);
@@ -241,15 +241,11 @@ export class ModuleOptions {
 
   /** The limit in the form up to version 4, with `ttl` and `limit` among the other options. */
   private oldLimit(source: Source, object: TS.ObjectLiteralExpression): string {
-    const { ts } = source;
-    const fields = ['limit', 'ttl'].map((name) => source.property(object, name));
-    const text = `{ ${fields.flatMap((one) => (one === undefined ? [] : [source.before(one)])).join(', ')} }`;
-    const scratch = source.scratch(`(${text})`);
-    const statement = scratch.ast.statements[0] as TS.ExpressionStatement;
-    const literal = scratch.bare(statement.expression) as TS.ObjectLiteralExpression;
-    const form = { name: 'default', perRoute: !this.perAll, rate: '20', interval: "'1m'" };
-    convertLimit(this.facts, scratch, literal, form);
-    return ts.isObjectLiteralExpression(literal) ? `limits: [${scratch.now(literal)}]` : '';
+    const [limit, ttl] = ['limit', 'ttl'].map((name) => source.valueOf(source.property(object, name)));
+    const rate = limit === undefined ? '20' : numberOf(source, limit);
+    const interval = ttl === undefined ? "'1m'" : durationOf(source, ttl, this.facts.unitOf(source));
+    const form = { name: 'default', perRoute: !this.perAll, rate, interval };
+    return `limits: [${limitText(this.facts, source, form, interval)}]`;
   }
 
   /** The same if both are next to each other. This preserves comments. */
@@ -310,17 +306,14 @@ export class ModuleOptions {
 
   private list(source: Source, list: TS.ArrayLiteralExpression): void {
     const { ts } = source;
+    const form = { name: 'default', perRoute: !this.perAll, isOfModule: true };
     for (const element of list.elements) {
       const node = source.bare(element);
       if (ts.isSpreadElement(element)) {
         this.throttlerList(source, element.expression);
-      } else if (!ts.isObjectLiteralExpression(node) || !this.limit(source, node)) {
+      } else if (!ts.isObjectLiteralExpression(node) || !convertLimit(this.facts, source, node, form)) {
         source.rewrite(element, `${limitOfHelper(this.facts, source)}(${source.now(element)})`);
       }
     }
-  }
-
-  private limit(source: Source, node: TS.ObjectLiteralExpression): boolean {
-    return convertLimit(this.facts, source, node, { name: 'default', perRoute: !this.perAll, isOfModule: true });
   }
 }

@@ -30,8 +30,8 @@ export function sayKeyChanged(
   whom: { readonly identity: string } | { readonly id: string },
   action: string,
   { state, before, version, warning }: KeyChanged,
-  onChanged: (state: LimitState) => void = () => undefined,
-  { units }: { readonly units?: unknown } = {},
+  onChanged: (state: LimitState) => void,
+  units: unknown,
 ): void {
   const inverse = INVERSES[action];
   const undo =

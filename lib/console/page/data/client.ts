@@ -9,36 +9,42 @@ interface Resource<T> {
   reload: () => void;
 }
 
-/** The response of a path. It is loaded again every `everyMs` milliseconds, if set, and after a reconnect. */
-export function useResource<T>(path: string | undefined, everyMs?: number): Resource<T> {
-  const [state, setState] = useState<{ path?: string; data?: T | undefined; error?: string }>({});
+/**
+ * The response of a path. It is loaded again every `everyMs` milliseconds, if set, and after a reconnect. With a `body` it is posted; these
+ * responses take more of the server, so a hidden page doesn't load them again.
+ */
+export function useResource<T>(path: string | undefined, everyMs?: number, body?: object): Resource<T> {
+  const [state, setState] = useState<{ asked?: string | undefined; data?: T | undefined; error?: string }>({});
   const { epoch } = useStore(connection);
-  const asked = useRef(0);
+  const asked = body === undefined ? path : `${path} ${JSON.stringify(body)}`;
+  const turns = useRef(0);
 
   const reload = useCallback(() => {
     if (path === undefined) return;
-    const turn = ++asked.current;
+    const turn = ++turns.current;
     // Ignores a response if a newer request has already been answered.
     const settle = (next: { data?: T; error?: string }) => {
-      if (turn === asked.current)
-        setState((last) => ({ ...(last.path === path && { data: last.data }), path, ...next }));
+      if (turn !== turns.current) return;
+      setState((last) => ({ ...(last.asked === asked && { data: last.data }), asked, ...next }));
     };
-    get<T>(path).then(
+    const answer = body === undefined ? get<T>(path) : post<T>(path, body);
+    answer.then(
       (data) => settle({ data }),
       (error: unknown) => settle({ error: messageOf(error) }),
     );
-  }, [path]);
+  }, [asked]);
 
   useEffect(() => {
     reload();
-    const timer = everyMs === undefined ? undefined : window.setInterval(reload, everyMs);
+    const again = () => (body !== undefined && document.hidden) || reload();
+    const timer = everyMs === undefined ? undefined : window.setInterval(again, everyMs);
     return () => {
       window.clearInterval(timer);
-      asked.current++;
+      turns.current++;
     };
   }, [reload, everyMs, epoch]);
 
-  const current = state.path === path ? state : {};
+  const current = state.asked === asked ? state : {};
   return { data: current.data, error: current.error, reload };
 }
 

@@ -2,8 +2,8 @@ import { legible } from '../../../engine/util/figures.js';
 import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Deviation, DeviationKind, Deviations } from '../../api.js';
-import { post } from '../data/client.js';
-import { connection, identityOf, messageOf, useNow, useStore } from '../data/store.js';
+import { useResource } from '../data/client.js';
+import { identityOf, useNow, useStore } from '../data/store.js';
 import { moment, whole } from '../data/format.js';
 import { useParam } from '../data/route.js';
 import { session, type ViewProps } from '../data/session.js';
@@ -107,44 +107,19 @@ function useDeviations(kind: DeviationKind, limit: string, find: string) {
   const [state, setState] = useState<{ query: string; pages: readonly (readonly [cursor: string, from: number])[] }>();
   const pages = state?.query === query ? state.pages : [['', 0] as const];
   const [cursor, from] = pages.at(-1)!;
-  const [found, setFound] = useState<{ asked: string; data?: Deviations; error?: string }>();
-  const { epoch } = useStore(connection);
-  const asked = `${query} ${cursor}`;
-  const newest = useRef(asked);
-  newest.current = asked;
+  const body = { kind, ...(find && { find }), ...(limit && { limit }), ...(cursor && { cursor }) };
+  const found = useResource<Deviations>('api/deviations', EVERY_MS, body);
 
-  const load = async (): Promise<void> => {
-    const body = { kind, ...(find && { find }), ...(limit && { limit }), ...(cursor && { cursor }) };
-    const answer = await post<Deviations>('api/deviations', body).then(
-      (data) => ({ asked, data }),
-      (failure: unknown) => ({ asked, error: messageOf(failure) }),
-    );
-    if (newest.current === asked) setFound((last) => (last?.asked === asked ? { ...last, ...answer } : answer));
-  };
-
-  useEffect(() => {
-    void load();
-    const timer = window.setInterval(() => document.hidden || void load(), EVERY_MS);
-    return () => window.clearInterval(timer);
-  }, [asked, epoch]);
-
-  const current = found?.asked === asked ? found : undefined;
   const turn = (by: 1 | -1): void => {
     if (by === -1) setState({ query, pages: pages.slice(0, -1) });
     else {
-      const { entries = [], next } = current?.data ?? {};
+      const { entries = [], next } = found.data ?? {};
       const isWithin = entries.length > from + SHOWN;
       if (isWithin) setState({ query, pages: [...pages, [cursor, from + SHOWN]] });
       else if (next !== undefined) setState({ query, pages: [...pages, [next, 0]] });
     }
   };
-  return {
-    data: current?.data,
-    error: current?.error,
-    reload: () => void load(),
-    page: { from, isLater: pages.length > 1 },
-    turn,
-  };
+  return { ...found, page: { from, isLater: pages.length > 1 }, turn };
 }
 
 function emptyTitle({ problem }: Deviations, none: string, find: string, limit: string): string {

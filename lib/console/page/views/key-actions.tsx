@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact';
 import { legible } from '../../../engine/util/figures.js';
 import type { KeyChanged, LimitInfo, LimitState, RateInfo } from '../../api.js';
 import { sayKeyChanged } from '../data/changed.js';
@@ -42,32 +43,34 @@ export function expiry(canWrite: boolean): FieldSpec {
 }
 
 /** The actions on a limit for an identity, each with its dialog. */
-export function keyActions(context: Context): Offered[] {
-  const { state, info, rate, blocked, canWrite } = context;
+export function keyActions({ state, info, rate, identity, blocked, canWrite, onChanged }: Context): Offered[] {
+  const key = { limit: state.limit, name: legible(identity), whom: { identity } };
   const isOwn = state.rateSource === 'key';
   const mayEnd = canWrite || !isOwn || state.override?.expiresAt !== null;
-  const offer = (path: string, described: Described): Offered => ({
-    name: path,
-    label: described.label ?? described.title,
-    danger: described.danger,
-    action: action(context, path, described),
-  });
+  const offer = (path: string, described: Described & { readonly label?: string }): Offered => {
+    const intro = (
+      <>
+        {described.intro} The limit is <strong>{state.limit}</strong>.
+      </>
+    );
+    const { title, label = title, danger } = described;
+    return { name: path, label, danger, action: keyAction(key, path, { ...described, intro }, onChanged) };
+  };
   const offered: (Offered | false)[] = [
     offer('block', {
       label: blocked ? 'Block again' : 'Block',
       title: 'Block',
-      intro: ' is rejected by this limit until the time is over or you unblock it.',
+      intro: 'is rejected by this limit until the time is over or you unblock it.',
       fields: [DURATION],
       danger: true,
     }),
-    blocked && offer('unblock', { title: 'Unblock', intro: ' is limited again as before the block.', gone: true }),
-    offer('reset', { title: 'Reset', intro: ' gets its whole quota back. A block also ends.' }),
-    !info?.leases &&
-      offer('refund', { title: 'Refund', intro: ' gets these units back.', fields: [unitsField(state)] }),
+    blocked && offer('unblock', { title: 'Unblock', intro: 'is limited again as before the block.', gone: true }),
+    offer('reset', { title: 'Reset', intro: 'gets its whole quota back. A block also ends.' }),
+    !info?.leases && offer('refund', { title: 'Refund', intro: 'gets these units back.', fields: [unitsField(state)] }),
     !info?.leases &&
       offer('penalize', {
         title: 'Penalize',
-        intro: ' is charged these units, even beyond its quota.',
+        intro: 'is charged these units, even beyond its quota.',
         fields: [unitsField(state)],
         danger: true,
       }),
@@ -76,7 +79,7 @@ export function keyActions(context: Context): Offered[] {
       offer('override', {
         label: isOwn ? 'Change the rate of this key' : 'Set a rate for this key',
         title: 'Rate of this key',
-        intro: " has this rate instead of the limit's. Empty fields keep the limit's value.",
+        intro: "has this rate instead of the limit's. Empty fields keep the limit's value.",
         fields: [...patchFields(rate.patchable, rate.current.options), expiry(canWrite)],
         confirm: 'Set the rate',
       }),
@@ -84,7 +87,7 @@ export function keyActions(context: Context): Offered[] {
       mayEnd &&
       offer('clear-override', {
         title: 'Clear the rate of this key',
-        intro: " has the limit's rate again.",
+        intro: "has the limit's rate again.",
         gone: true,
       }),
   ];
@@ -95,38 +98,46 @@ function unitsField({ quota }: LimitState): FieldSpec {
   return { name: 'units', label: 'Units', value: '1', required: true, hint: `A whole number; the quota is ${quota}.` };
 }
 
-interface Described extends Pick<Partial<Action>, 'fields' | 'danger' | 'gone' | 'confirm'> {
-  /** @default the title */
-  readonly label?: string;
+interface Described extends Pick<Partial<Action>, 'fields' | 'danger' | 'gone' | 'confirm' | 'reason'> {
   readonly title: string;
-  /** The text after the identity. */
-  readonly intro: string;
+  /** The text after the name of the key. */
+  readonly intro: ComponentChildren;
 }
 
-function action({ state, identity, onChanged }: Context, path: string, described: Described): Action {
+/** A key of a limit: its name in texts, and its identity or hash in requests. */
+export interface KeyOfLimit {
+  readonly limit: string;
+  readonly name: string;
+  readonly whom: { readonly identity: string } | { readonly id: string };
+}
+
+/** The dialog of a change to a key: `POST api/keys/<path>`. */
+export function keyAction(
+  { limit, name, whom }: KeyOfLimit,
+  path: string,
+  described: Described,
+  onChanged: (state: LimitState) => void = () => undefined,
+): Action {
   return {
     fields: [],
     confirm: described.title,
     ...described,
     intro: (
       <>
-        <strong>{legible(identity)}</strong>
-        {described.intro} The limit is <strong>{state.limit}</strong>.
+        <strong>{name}</strong> {described.intro}
       </>
     ),
     async run({ reason, ...values }) {
-      const body = { limit: state.limit, identity, reason, ...bodyOf(values) };
-      const answer = await post<KeyChanged>(`api/keys/${path}`, body);
+      const body = bodyOf(values);
+      const answer = await post<KeyChanged>(`api/keys/${path}`, { limit, ...whom, reason, ...body });
       onChanged(answer.state);
-      sayKeyChanged(legible(identity), { identity }, path, answer, onChanged, {
-        units: numberOf(values['units'] ?? ''),
-      });
+      sayKeyChanged(name, whom, path, answer, onChanged, body['units']);
     },
   };
 }
 
 /** Collects fields named `patch.x` in one object, without empty ones. */
-function bodyOf(values: Readonly<Record<string, string>>): object {
+function bodyOf(values: Readonly<Record<string, string>>): Record<string, unknown> {
   const patch = patchOf(values);
   const rest = Object.entries(values)
     .filter(([name, text]) => !name.startsWith('patch.') && text.trim() !== '')

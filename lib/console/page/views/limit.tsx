@@ -6,7 +6,7 @@ import { amount, percent, plural, whole } from '../data/format.js';
 import { changeMarks, startMarks } from '../data/marks.js';
 import { useResource } from '../data/client.js';
 import { hrefOf } from '../data/route.js';
-import { limitNamed, loadSession, session, type ViewProps } from '../data/session.js';
+import { limitNamed, session, type ViewProps } from '../data/session.js';
 import { useStore } from '../data/store.js';
 import { useDialog } from '../parts/dialog.js';
 import { Icon } from '../parts/icons.js';
@@ -160,15 +160,11 @@ function OwnRate({ limit }: { limit: string }): JSX.Element {
   const { data, error, reload } = useResource<Rates>(`api/rates?limit=${encodeURIComponent(limit)}`, 10_000);
   const [dialog, openDialog] = useDialog();
   const rate = data?.rates[0];
-  const changed = (): void => {
-    reload();
-    void loadSession();
-  };
   return (
     <>
       {data?.problem !== undefined && <Note danger>{data.problem}</Note>}
       {rate ? (
-        <RateCard id="rate" rate={rate} isAlone onAct={openDialog} onChanged={changed} />
+        <RateCard id="rate" rate={rate} isAlone onAct={openDialog} onChanged={reload} />
       ) : (
         <Waiting error={error} what="rate" onRetry={reload} />
       )}

@@ -1,16 +1,16 @@
 import { legible } from '../../../engine/util/figures.js';
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import type { Changed, KeyChanged, LimitInfo, Rates, TopKey } from '../../api.js';
-import { sayChanged, sayKeyChanged } from '../data/changed.js';
-import { get, post } from '../data/client.js';
+import type { LimitInfo, Rates, TopKey } from '../../api.js';
+import { get } from '../data/client.js';
 import { hrefOf } from '../data/route.js';
-import { loadSession, session } from '../data/session.js';
+import { session } from '../data/session.js';
 import { identityOf, sayFailed, subject } from '../data/store.js';
 import type { Action } from '../parts/dialog.js';
 import type { FieldSpec } from '../parts/field.js';
-import { DURATION, expiry } from './key-actions.js';
-import { filled, patchFields, patchOf } from './patch-fields.js';
+import { DURATION, expiry, keyAction, type KeyOfLimit } from './key-actions.js';
+import { patchFields } from './patch-fields.js';
+import { rateAction } from './rate-actions.js';
 
 /** The default duration of quick actions. */
 const RAISED_FOR = '10m';
@@ -34,16 +34,16 @@ export function KeyButtons({
   reason: string;
   onAct: (action: Action) => void;
 }): JSX.Element | null {
-  const name = legible(who.identity ?? identityOf(who.id) ?? who.id);
+  const { id, identity = identityOf(id) } = who;
+  const name = legible(identity ?? id);
+  const key = { limit: limit.name, name, whom: identity === undefined ? { id } : { identity } };
   if (!limit.addressable) return null;
   return (
     <span class="buttons" role="group" aria-label={`Act on ${name} in ${limit.name}`}>
-      <button type="button" class="button small danger" onClick={() => onAct(blocking(limit, who, name, reason))}>
+      <button type="button" class="button small danger" onClick={() => onAct(blocking(key, reason))}>
         Block
       </button>
-      {limit.changeable && (
-        <RaiseButton limit={limit} onReady={(fields) => onAct(raising(limit, who, name, reason, fields))} />
-      )}
+      {limit.changeable && <RaiseButton limit={limit} onReady={(fields) => onAct(raising(key, reason, fields))} />}
     </span>
   );
 }
@@ -59,7 +59,11 @@ export function RaiseLimit({
   onAct: (action: Action) => void;
 }): JSX.Element {
   return (
-    <RaiseButton limit={limit} label="Raise for all" onReady={(fields) => onAct(raisingAll(limit, reason, fields))} />
+    <RaiseButton
+      limit={limit}
+      label="Raise for all"
+      onReady={(fields) => onAct(raisingAll(limit.name, reason, fields))}
+    />
   );
 }
 
@@ -119,70 +123,26 @@ async function raisedFields(limit: string): Promise<FieldSpec[]> {
   return [...raised, { ...expiry(session.value.canWrite), value: RAISED_FOR }];
 }
 
-function blocking(limit: LimitInfo, who: Who, name: string, reason: string): Action {
-  return {
-    title: 'Block',
-    intro: (
-      <>
-        <strong>{name}</strong> is refused by <strong>{limit.name}</strong> until the time is over or somebody unblocks
-        it.
-      </>
-    ),
-    fields: [DURATION],
-    confirm: 'Block',
-    danger: true,
-    reason,
-    async run({ reason: why, duration = '' }) {
-      const body = { limit: limit.name, ...whom(who), duration: duration.trim(), reason: why };
-      sayKeyChanged(name, whom(who), 'block', await post<KeyChanged>('api/keys/block', body));
-    },
-  };
+function blocking(key: KeyOfLimit, reason: string): Action {
+  const intro = (
+    <>
+      is refused by <strong>{key.limit}</strong> until the time is over or somebody unblocks it.
+    </>
+  );
+  return keyAction(key, 'block', { title: 'Block', intro, fields: [DURATION], danger: true, reason });
 }
 
-function raising(limit: LimitInfo, who: Who, name: string, reason: string, fields: FieldSpec[]): Action {
-  return {
-    title: 'Higher rate for a while',
-    intro: (
-      <>
-        <strong>{name}</strong> is counted by this rate instead of that of <strong>{limit.name}</strong>.
-      </>
-    ),
-    fields,
-    confirm: 'Raise',
-    reason,
-    async run({ reason: why, expiresIn, ...values }) {
-      const body = {
-        limit: limit.name,
-        ...whom(who),
-        patch: patchOf(values),
-        expiresIn: filled(expiresIn),
-        reason: why,
-      };
-      sayKeyChanged(name, whom(who), 'override', await post<KeyChanged>('api/keys/override', body));
-    },
-  };
+function raising(key: KeyOfLimit, reason: string, fields: FieldSpec[]): Action {
+  const intro = (
+    <>
+      is counted by this rate instead of that of <strong>{key.limit}</strong>.
+    </>
+  );
+  return keyAction(key, 'override', { title: 'Higher rate for a while', intro, fields, confirm: 'Raise', reason });
 }
 
-function raisingAll(limit: LimitInfo, reason: string, fields: FieldSpec[]): Action {
-  return {
-    title: 'Higher rate for all keys for a while',
-    intro: (
-      <>
-        <strong>{limit.name}</strong> lets this through for each key.
-      </>
-    ),
-    fields,
-    confirm: 'Raise',
-    reason,
-    async run({ reason: why, expiresIn, ...values }) {
-      const body = { limit: limit.name, patch: patchOf(values), expiresIn: filled(expiresIn), reason: why };
-      const answer = await post<Changed>('api/rates/set', body);
-      void loadSession();
-      sayChanged(limit.name, answer);
-    },
-  };
-}
-
-function whom({ id, identity = identityOf(id) }: Who): { identity: string } | { id: string } {
-  return identity === undefined ? { id } : { identity };
+function raisingAll(limit: string, reason: string, fields: FieldSpec[]): Action {
+  const title = 'Higher rate for all keys for a while';
+  const intro = ' lets this through for each key.';
+  return rateAction(limit, { path: 'rates/set', title, intro, fields, confirm: 'Raise', reason });
 }

@@ -2,14 +2,16 @@ import type { Changed, RateInfo } from '../../api.js';
 import { post } from '../data/client.js';
 import { percent, plural, whole } from '../data/format.js';
 import { sayChanged } from '../data/changed.js';
+import { loadSession } from '../data/session.js';
 import type { Action, Offered } from '../parts/dialog.js';
 import type { FieldSpec } from '../parts/field.js';
 import { EXPIRY } from './key-actions.js';
 import { filled, fullRate, patchFields, patchOf } from './patch-fields.js';
 
-interface Described extends Pick<Partial<Action>, 'fields' | 'confirm' | 'gone'> {
+interface Described extends Pick<Partial<Action>, 'fields' | 'confirm' | 'gone' | 'reason'> {
   readonly path: string;
   readonly title: string;
+  /** The text after the name of the limit. */
   readonly intro: string;
 }
 
@@ -18,7 +20,7 @@ export function rateActions(rate: RateInfo, onChanged: () => void): Offered[] {
   const { current, mode, candidate, patchable } = rate;
   const offer = (label: string, described: Described): Offered => ({
     label,
-    action: actionOf(rate.limit, described, onChanged),
+    action: rateAction(rate.limit, { ...described, intro: `. ${described.intro}` }, onChanged),
   });
   const fields = patchFields(patchable, current.options);
   const modes: FieldSpec = {
@@ -94,20 +96,23 @@ function enforcing({ candidate, current }: RateInfo): Described {
   };
 }
 
-function actionOf(limit: string, described: Described, onChanged: () => void): Action {
+/** The dialog of a change to a limit's rate, mode or candidate. */
+export function rateAction(limit: string, described: Described, onChanged?: () => void): Action {
   return {
     fields: [],
     confirm: described.title,
     ...described,
     intro: (
       <>
-        <strong>{limit}</strong>. {described.intro}
+        <strong>{limit}</strong>
+        {described.intro}
       </>
     ),
     async run({ reason, mode, expiresIn, ...values }) {
       const body = { limit, reason, mode, patch: patchOf(values), expiresIn: filled(expiresIn) };
       const answer = await post<Changed>(`api/${described.path}`, body);
-      onChanged();
+      onChanged?.();
+      void loadSession();
       sayChanged(limit, answer, onChanged);
     },
   };

@@ -3,7 +3,7 @@ import type { RateInfo, Rates } from '../../api.js';
 import { plural } from '../data/format.js';
 import { useResource } from '../data/client.js';
 import { hrefOf, useParam } from '../data/route.js';
-import { loadSession, type ViewProps } from '../data/session.js';
+import type { ViewProps } from '../data/session.js';
 import { useDialog } from '../parts/dialog.js';
 import { Find, matches, Pager, usePaged } from '../parts/paged.js';
 import { Empty, labelsOf, Note, Select, ViewHead, Waiting } from '../parts/small.js';
@@ -35,11 +35,6 @@ export function RatesView({ limit }: ViewProps): JSX.Element {
       SHOWN[show].has(rate),
   );
   const paged = usePaged(found, PAGE);
-
-  const changed = (): void => {
-    reload();
-    void loadSession();
-  };
 
   return (
     <>
@@ -90,7 +85,7 @@ export function RatesView({ limit }: ViewProps): JSX.Element {
                 id={`rate-${encodeURIComponent(rate.limit)}`}
                 rate={rate}
                 onAct={openDialog}
-                onChanged={changed}
+                onChanged={reload}
               />
             ))}
           </div>
