@@ -121,6 +121,11 @@ function compress(_: unknown, given: object, next: () => void): void {
   next();
 }
 
+function leave({ socket }: IncomingMessage, _: object, next: () => void): void {
+  socket.destroy();
+  next();
+}
+
 const bytes = (more: Partial<CostByBytes> = {}): CostByBytes => ({ by: 'bytes', per: '1kB', ...more });
 
 /** Every framework once, and each store once. */
@@ -144,6 +149,8 @@ afterEach(async () => {
 });
 
 interface Started {
+  /** Whether clients leave while their requests are read. */
+  readonly hasLeft?: boolean;
   readonly isCompressed?: boolean;
   readonly isHttp2?: boolean;
 }
@@ -170,6 +177,7 @@ async function startWith(framework: Framework, store: Store, more: Partial<Limit
           { logger: false },
         );
   if (how.isCompressed === true) app.use(compress);
+  if (how.hasLeft === true) app.use(leave);
   await app.listen(0, '127.0.0.1');
   const url = await app.getUrl();
   const limiter = app.get(LimiterService).for('measured');
@@ -262,6 +270,16 @@ describe.each(kinds)('costs of responses over %s with %s', (framework, kind) => 
     // What waits in the process was not sent: only the kernel's buffers are between them.
     expect(sent).toBeLessThan(ALL / 2);
     await until(async () => (await used()) === Math.ceil(sent! / 1000));
+  });
+
+  it('charges nothing for a response whose client had left before the check', async () => {
+    const warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
+    const { url, becomes, ended } = await start({}, { hasLeft: true });
+    const leaving = request(`${url}/text`);
+    leaving.on('error', () => {});
+    expect(await ended()).toEqual([0]);
+    await becomes(0);
+    expect(warn.mock.calls).toEqual([]);
   });
 
   it('keeps the responses of one connection apart, pipelined or not', async () => {

@@ -64,6 +64,8 @@ function ofSocket(response: NodeResponse): SentBytes {
   let begun: { readonly socket: NodeSocket; readonly before: number | undefined } | undefined;
   let finishedAt: number | undefined;
   const begin = (socket: NodeSocket) => {
+    // Nothing more is sent to a client that has left.
+    if (socket.destroyed === true) return;
     begun = { socket, before: socket.bytesWritten };
     watchClose(socket);
   };
@@ -74,7 +76,7 @@ function ofSocket(response: NodeResponse): SentBytes {
     if (begun?.socket.destroyed !== true) finishedAt = begun?.socket.bytesWritten;
   });
   return () => {
-    // A response that never had its turn.
+    // A response that never had its turn, or whose client had left.
     if (begun === undefined) return 0;
     const { socket, before } = begun;
     const { _header: header } = response;

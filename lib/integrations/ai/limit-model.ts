@@ -225,7 +225,9 @@ function countedStream(
   const endEarly = () =>
     end(withTotal({ inputTokens: reserved.inputTokens, outputTokens: Math.min(sentBytes, reserved.outputTokens) }));
   const onAbort = () => void endEarly();
-  signal?.addEventListener('abort', onAbort);
+  // A model may begin its stream although the call was aborted while it was being made.
+  if (signal?.aborted === true) onAbort();
+  else signal?.addEventListener('abort', onAbort);
   return new ReadableStream<unknown>(
     {
       async pull(controller) {

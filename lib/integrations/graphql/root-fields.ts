@@ -103,27 +103,32 @@ interface ResolvedField {
 
 /** Finds the methods that resolve queries, mutations and subscriptions and that the guard covers. */
 export class ResolvedFields {
-  private known: ReadonlyMap<string, ResolvedField> | undefined;
+  private known: ReadonlyMap<string, ResolvedField | undefined> | undefined;
 
   constructor(
     private readonly classes: HandlerClasses,
     private readonly guards: GuardCheck,
   ) {}
 
-  /** The method of a field of `Query`, `Mutation` or `Subscription`; `undefined` if there is none, or if the guard doesn't cover it. */
+  /**
+   * The method of a field of `Query`, `Mutation` or `Subscription`; `undefined` if there is none, if the guard doesn't cover it, or if several
+   * classes have such a field. These usually belong to several servers of the app, and only the guard sees which one is called.
+   */
   of(operation: string, field: string): ResolvedField | undefined {
     return (this.known ??= this.all()).get(`${operation} ${field}`);
   }
 
-  private all(): Map<string, ResolvedField> {
-    const all = new Map<string, ResolvedField>();
+  private all(): Map<string, ResolvedField | undefined> {
+    const all = new Map<string, ResolvedField | undefined>();
     const { isEverywhere } = this.guards;
     for (const type of this.classes.known()) {
       for (const [method, handler] of this.classes.handlers(type)) {
         const field = rootFieldOf(type, handler, method);
         if (field === undefined) continue;
         if (!isEverywhere && !bindsOwnGuard(type) && !bindsOwnGuard(handler)) continue;
-        all.set(`${field.operation} ${field.name}`, { type, handler: handler as Function });
+        const id = `${field.operation} ${field.name}`;
+        const isOnly = !all.has(id) || all.get(id)?.type === type;
+        all.set(id, isOnly ? { type, handler: handler as Function } : undefined);
       }
     }
     return all;

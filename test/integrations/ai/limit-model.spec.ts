@@ -33,6 +33,8 @@ interface Script {
   breaks?: Error;
   /** The inputs of tool calls after all texts, each as deltas first or only as a whole. */
   toolInputs?: ('deltas' | 'whole')[];
+  /** Called when a stream begins. */
+  begins?: () => void;
   /** Waited for before each text. */
   pause?: () => Promise<void>;
 }
@@ -103,7 +105,7 @@ describe.each(versions)('calls of a model through AI SDK %s', (version, sdk, Moc
   const finishReason = version === '5' ? 'stop' : { unified: 'stop', raw: 'stop' };
 
   function modelOf(script: Script) {
-    const { texts = ['Hello'], toolInputs = [], usage, fails, breaks, pause } = script;
+    const { texts = ['Hello'], toolInputs = [], usage, fails, breaks, begins, pause } = script;
     return new Mock({
       doGenerate: async ({ abortSignal }: { abortSignal?: AbortSignal }) => {
         await pause?.();
@@ -139,6 +141,7 @@ describe.each(versions)('calls of a model through AI SDK %s', (version, sdk, Moc
           yield { type: 'text-end', id: '1' };
           if (usage !== undefined) yield { type: 'finish', finishReason, usage: usageOf(usage) };
         }
+        begins?.();
         return Promise.resolve({ stream: ReadableStream.from(parts()) });
       },
     });
@@ -247,6 +250,14 @@ describe.each(versions)('calls of a model through AI SDK %s', (version, sdk, Moc
     await reading().catch(() => undefined);
     expect(read).toBe('12345678');
     await until(async () => (await used()) === 108);
+  });
+
+  it('cost the input if they are aborted as their stream begins', async () => {
+    const leaving = new AbortController();
+    const { call } = limited({ begins: () => leaving.abort(), usage: { input: 1, output: 1 } });
+    const stream = sdk.streamText({ ...call, abortSignal: leaving.signal, onError: () => undefined });
+    await stream.consumeStream({ onError: () => undefined });
+    await until(async () => (await used()) === 100, 2000);
   });
 
   it('never exceed the limit together: 100 streams at once, a third of which leaves', async () => {

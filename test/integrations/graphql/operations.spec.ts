@@ -1,6 +1,6 @@
 import { afterAll, afterEach, describe, expect, it, jest } from '@jest/globals';
 import { ApolloDriver, type ApolloDriverConfig } from '@nestjs/apollo';
-import { type CanActivate, type ExecutionContext, Injectable, Logger, UseGuards } from '@nestjs/common';
+import { type CanActivate, type ExecutionContext, Injectable, Logger, Module, UseGuards } from '@nestjs/common';
 import {
   Args,
   Directive,
@@ -16,7 +16,11 @@ import {
 import { Test } from '@nestjs/testing';
 import { createClient } from 'graphql-ws';
 import { WebSocket } from 'ws';
-import { RateLimitGraphqlModule, type RateLimitGraphqlOptions } from '../../../lib/integrations/graphql/index.js';
+import {
+  RateLimitApolloPlugin,
+  RateLimitGraphqlModule,
+  type RateLimitGraphqlOptions,
+} from '../../../lib/integrations/graphql/index.js';
 import {
   type CheckResult,
   type LimitDefinition,
@@ -63,6 +67,30 @@ class HeaderAuthGuard implements CanActivate {
     return true;
   }
 }
+
+@Resolver()
+class PublicResolver {
+  @Query(() => String)
+  @RateLimit('orders')
+  users() {
+    return 'public';
+  }
+}
+
+@Resolver()
+class AdminResolver {
+  @Query(() => String)
+  @RateLimit('mails')
+  users() {
+    return 'admin';
+  }
+}
+
+@Module({ providers: [PublicResolver] })
+class PublicModule {}
+
+@Module({ providers: [AdminResolver] })
+class AdminModule {}
 
 @Resolver()
 class ShopResolver {
@@ -461,6 +489,44 @@ describe('the options', () => {
     await expect(
       Test.createTestingModule({ imports: [RateLimitModule.forRoot({ define }), wrong] }).compile(),
     ).rejects.toThrow('RateLimitGraphqlModule.forRootAsync.cost: expected an object of options, received 1');
+  });
+
+  it('have only the limits of their own server, where fields of several servers have the same name', async () => {
+    const fields = { public: PublicModule, admin: AdminModule };
+    const paths = Object.keys(fields) as (keyof typeof fields)[];
+    const limits = RateLimitGraphqlModule.forRoot();
+    const testing = await Test.createTestingModule({
+      imports: [
+        RateLimitModule.forRoot({ define }),
+        PublicModule,
+        AdminModule,
+        limits,
+        ...paths.map((path) =>
+          GraphQLModule.forRootAsync<ApolloDriverConfig>({
+            driver: ApolloDriver,
+            imports: [limits],
+            inject: [RateLimitApolloPlugin],
+            useFactory: (plugin: RateLimitApolloPlugin) => {
+              return { autoSchemaFile: true, path, include: [fields[path]], plugins: [plugin] };
+            },
+          }),
+        ),
+      ],
+    }).compile();
+    const nest = testing.createNestApplication();
+    await nest.listen(0, '127.0.0.1');
+    const url = await nest.getUrl();
+    for (const [path, limit] of [
+      ['public', 'orders'],
+      ['admin', 'mails'],
+    ]) {
+      const response = await fetch(`${url}/${path}?query={users,again:users}`, {
+        headers: { 'apollo-require-preflight': 'yes', connection: 'close' },
+      });
+      expect(await response.json()).toEqual({ data: { users: path, again: path } });
+      expect(response.headers.get('ratelimit-policy')).toBe(`"${limit}";q=5;w=60`);
+    }
+    await nest.close();
   });
 
   it('need a RateLimitModule, and say so if no server has the plugin', async () => {

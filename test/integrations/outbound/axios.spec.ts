@@ -6,6 +6,7 @@ import { Readable } from 'node:stream';
 import { lastValueFrom } from 'rxjs';
 import { LimiterService, RateLimitConfigError, RateLimitModule, RateLimitTimeoutError } from '../../../lib/index.js';
 import { OutboundLimiter } from '../../../lib/integrations/outbound/index.js';
+import { collectGarbage } from '../../support/garbage.js';
 import { until } from '../../support/time/until.js';
 import { Upstream } from './upstream.js';
 
@@ -154,6 +155,17 @@ describe('axios', () => {
       await expect(instance.get('http://127.0.0.1:1/')).rejects.toThrow(AxiosError);
       await until(async () => (await left('slots')) === 1);
     });
+  });
+
+  it('releases units of a stream of the adapter fetch that is garbage-collected', async () => {
+    const instance = axios.create({ adapter: 'fetch', responseType: 'stream' });
+    outbound.axios('slots').attach(instance);
+    const statuses = [(await instance.get(upstream.url)).status];
+    expect([statuses, await left('slots')]).toEqual([[200], 0]);
+    await until(async () => {
+      collectGarbage();
+      return (await left('slots')) === 1;
+    }, 2000);
   });
 
   it('holds units until a stream has ended', async () => {

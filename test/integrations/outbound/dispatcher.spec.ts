@@ -145,6 +145,19 @@ describe.each(versions)(
       expect(await left('github')).toBe(0);
     });
 
+    it('settles a refusal that there is no time to repeat', async () => {
+      await limiters.for('github').consume('global', 49);
+      answers = [[429, { 'retry-after': '0', used: '0' }]];
+      const dispatcher = limited('github', {
+        retry: { attempts: 2 },
+        timeout: '10m',
+        settle: ({ status, headers }) => (status === 429 ? Number(headers.get('used')) : undefined),
+      });
+      const { statusCode, body } = await request(upstream.url, { dispatcher });
+      expect([statusCode, await body.text()]).toEqual([429, '1']);
+      await until(async () => (await left('github')) === 1, 2000);
+    });
+
     it('fails if nobody takes the last refusal', async () => {
       answers = [
         [429, { 'retry-after': '0' }],

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { getEventListeners } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { type FetchOptions, OutboundLimiter } from '../../../lib/integrations/outbound/index.js';
 import {
@@ -10,6 +11,7 @@ import {
   RateLimitStoreError,
   RateLimitTimeoutError,
 } from '../../../lib/index.js';
+import { collectGarbage } from '../../support/garbage.js';
 import { outcomeOf } from '../../support/limits/waiting.js';
 import { freshPrefix } from '../../support/limits/stores.js';
 import { until } from '../../support/time/until.js';
@@ -195,6 +197,42 @@ describe.each(variants(['on Redis', 'in process']))('fetch, counted %s', (place)
       expect(await left('slots')).toBe(0);
       await end(response);
       await until(async () => (await left('slots')) === 1);
+    });
+
+    it.each([
+      ['the body', ({ body }: Response) => body!.getReader()],
+      ['a clone', (response: Response) => response.clone().body!.getReader()],
+    ])('while only %s is left of the response', async (_what, readerOf) => {
+      await upstream.close();
+      upstream = await Upstream.start((_, response) => {
+        upstream.held.push(response);
+        response.write('1');
+      });
+      const reader = readerOf(await outbound.fetch('slots')(upstream.url));
+      await reader.read();
+      for (let collections = 0; collections < 5; collections++) {
+        await sleep(5);
+        collectGarbage();
+      }
+      expect(await left('slots')).toBe(0);
+      upstream.held[0]!.end();
+      while (!(await reader.read()).done);
+      await until(async () => (await left('slots')) === 1);
+    });
+
+    it('until the response is garbage-collected, whose connection is closed', async () => {
+      await upstream.close();
+      upstream = await Upstream.start((_, response) => {
+        upstream.held.push(response);
+        response.write('1');
+      });
+      const statuses = [(await outbound.fetch('slots')(upstream.url)).status];
+      expect([statuses, await left('slots')]).toEqual([[200], 0]);
+      await until(async () => {
+        collectGarbage();
+        return (await left('slots')) === 1;
+      }, 2000);
+      await until(() => upstream.held[0]!.destroyed, 2000);
     });
 
     it('and releases them at once where there is no body, or no response', async () => {

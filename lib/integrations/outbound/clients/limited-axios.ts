@@ -2,7 +2,7 @@ import { isRecord } from '../../../engine/util/objects.js';
 import { RateLimitConfigError } from '../../../engine/errors/errors.js';
 import { outboundMessages } from '../../../engine/errors/messages/outbound.js';
 import { reasonOf, rethrow } from '../../../engine/errors/reasons.js';
-import type { Answered, OutboundCaller } from '../outbound-call.js';
+import type { Answered, OutboundCaller, Permit } from '../outbound-call.js';
 import type { OutboundOptions } from '../outbound-options.js';
 import { isJson, isStream, jsonOf, namedHeaders, redirectOf, watched } from './requests-and-responses.js';
 
@@ -163,8 +163,7 @@ async function sendOnce(send: Adapter, config: Config): Promise<Outcome> {
 }
 
 function handOn({ answer: { response, error }, permit }: Answered<Outcome>, caller: Caller): AxiosAnswer {
-  // Axios reads the body once it has the response.
-  if (caller.settings.settle !== undefined) setImmediate(() => void caller.settle(permit, () => response));
+  if (caller.settings.settle !== undefined) settleSoon(response, permit, caller);
   const { data } = response;
   if (permit.holds && data instanceof ReadableStream) {
     Object.assign(response, { data: watched(data, () => void permit.release()) });
@@ -173,6 +172,14 @@ function handOn({ answer: { response, error }, permit }: Answered<Outcome>, call
   } else void permit.release();
   if (error !== undefined) throw error;
   return response;
+}
+
+/**
+ * Settles a call after axios has read the body, which it does once it has the response. This is a function of its own because the functions
+ * that release units must not keep the response: its stream could not be garbage-collected.
+ */
+function settleSoon(response: AxiosAnswer, permit: Permit, caller: Caller): void {
+  setImmediate(() => void caller.settle(permit, () => response));
 }
 
 /** The adapter that an instance had before: a function, or names of adapters built into axios. */

@@ -202,9 +202,11 @@ class LimitedDispatch implements DispatchHandler {
       handler.onResponseError?.(controller, error as Error);
       return;
     }
+    const { status, headers, statusMessage, chunks } = refusal;
+    this.settle(status, namedHeaders(headers));
     try {
-      handler.onResponseStart?.(controller, refusal.status, refusal.headers, refusal.statusMessage);
-      for (const chunk of refusal.chunks) handler.onResponseData?.(controller, chunk);
+      handler.onResponseStart?.(controller, status, headers, statusMessage);
+      for (const chunk of chunks) handler.onResponseData?.(controller, chunk);
       handler.onResponseEnd?.(controller, trailers);
     } catch (error) {
       // An exception of the handler fails its request, as in undici itself.
@@ -223,14 +225,17 @@ class LimitedDispatch implements DispatchHandler {
 
   /** Reports a response to the learner. Returns how long to wait before the request is sent again; `undefined` if it isn't. */
   private answered(status: number, headers: unknown): number | undefined {
-    const { caller, sent } = this;
     const call = this.call!;
     const named = namedHeaders(headers);
     this.isAnswered = true;
     const report = call.answered({ status, headers: named, receivedAt: Date.now() });
-    const waitMs = call.waitMs(sent, report, status);
-    if (waitMs === undefined) void caller.settle(this.permit!, () => ({ status, headers: named }));
+    const waitMs = call.waitMs(this.sent, report, status);
+    if (waitMs === undefined) this.settle(status, named);
     return waitMs;
+  }
+
+  private settle(status: number, headers: ResponseHeaders): void {
+    void this.caller.settle(this.permit!, () => ({ status, headers }));
   }
 
   private end(): void {

@@ -84,8 +84,10 @@ export async function readJson(body: ReadableStream<Uint8Array> | null, longestM
   }
 }
 
-/** Releases the units of a response that is garbage collected before its body was read to the end. */
-const abandoned = new FinalizationRegistry<() => void>((release) => release());
+/** Cancels bodies that are garbage-collected before they were read to the end, which releases their units and closes the connection. */
+const abandoned = new FinalizationRegistry<ReadableStreamDefaultReader>((reader) => {
+  reader.cancel().catch(() => undefined);
+});
 
 /**
  * Returns the same response. Calls `release` once: when its body was read to the end, fails or is cancelled; immediately without a body.
@@ -97,9 +99,7 @@ export function heldResponse(response: Response, release: () => void): Response 
   }
   const { headers, status, statusText, ok, url, redirected, type } = response;
   const made = new Response(watched(response.body, release), { headers });
-  const held = withProperties(made, { status, statusText, ok, url, redirected, type });
-  abandoned.register(held, release);
-  return held;
+  return withProperties(made, { status, statusText, ok, url, redirected, type });
 }
 
 /** Sets properties that the `Response` constructor doesn't accept, such as unusual statuses like 999. Clones have them as well. */
@@ -109,11 +109,14 @@ export function withProperties(response: Response, properties: Partial<Response>
   return Object.defineProperties(response, Object.fromEntries(own) as PropertyDescriptorMap);
 }
 
-/** Returns the same bytes. Calls `release` once they were read to the end, fail or are cancelled. They may fail while nobody reads them. */
+/**
+ * Returns the same bytes. Calls `release` once they were read to the end, fail, are cancelled or garbage-collected. They may fail while nobody
+ * reads them.
+ */
 export function watched(body: ReadableStream<Uint8Array>, release: () => void): ReadableStream {
   const reader = body.getReader();
   reader.closed.then(release, release);
-  return new ReadableStream({
+  const bytes = new ReadableStream({
     type: 'bytes',
     async pull(controller) {
       try {
@@ -131,6 +134,9 @@ export function watched(body: ReadableStream<Uint8Array>, release: () => void): 
     },
     cancel: (reason) => reader.cancel(reason),
   });
+  // Not the response: apps may keep only its body or a clone.
+  abandoned.register(bytes, reader);
+  return bytes;
 }
 
 /** After these statuses, clients repeat a POST as a GET. */
