@@ -46,7 +46,7 @@ import { moduleLogger } from '../engine/errors/logger.js';
 import { messages } from '../engine/errors/messages/general.js';
 import { optionMessages } from '../engine/errors/messages/options.js';
 import { isBelowSecond, wrongOption } from '../engine/options/check-options.js';
-import { isObject } from '../engine/options/values.js';
+import { isObjectOfOptions } from '../engine/options/values.js';
 import type { Store } from '../storage/stores/store.js';
 import { DecisionStream } from '../storage/telemetry/decision-stream.js';
 import { bindGatewayFilters, GuardOfApp, messageGuard } from './bind-for-app.js';
@@ -214,7 +214,7 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
 
   /** Defines additional limits by name, for the module that imports it and for all others. */
   static forFeature(definitions: Readonly<Record<string, LimitDefinition>>): DynamicModule {
-    if (!isObject(definitions)) {
+    if (!isObjectOfOptions(definitions)) {
       throw new RateLimitConfigError(messages.notOptions('forFeature', definitions));
     }
     return RateLimitFeatureModule.of(definitions);
@@ -265,7 +265,7 @@ const ASYNC_OPTIONS = ['imports', 'inject', 'useFactory', 'useClass', 'useExisti
 
 /** Throws for options that are not an object with known names, before Nest reads them. */
 function checkExtras(options: unknown, location: string, known: readonly string[]): void {
-  if (!isObject(options)) {
+  if (!isObjectOfOptions(options)) {
     throw new RateLimitConfigError(optionMessages.hinted(messages.notOptions(location, options), options));
   }
   // Nest copies options one by one, and would turn an option of this name into the prototype of the copy.

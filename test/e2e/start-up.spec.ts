@@ -140,6 +140,7 @@ describe('start-up errors', () => {
     [wrong({ ratee: 5 }), `unknown option 'ratee'. Did you mean 'rate'?`],
     [wrong({ algo: 'leaky' }), ''],
     [wrong({ rate: 1.5 }), 'rate: expected a whole number >= 1, received 1.5'],
+    [wrong({ rate: new Date(5) }), 'rate: expected a whole number >= 1, received 1970-01-01T00:00:00.005Z'],
     [wrong({ burst: 2 }), ''],
     [wrong({ name: 'naïve' }), "name: expected 1 to 128 printable ASCII characters, received 'naïve'"],
     [wrong({ name: '' }), "name: expected 1 to 128 printable ASCII characters, received ''"],
@@ -280,6 +281,9 @@ describe('start-up errors', () => {
     [{ gaurd: false }, "unknown option 'gaurd'. Did you mean 'guard'?"],
     [{ retryJitter: 1.5 }, 'retryJitter: expected a number from 0 to 1, received 1.5'],
     [{ retryJitter: '0.5' }, "retryJitter: expected a number from 0 to 1, received '0.5'"],
+    [{ localShare: '0.5' }, "localShare: expected a number > 0 and <= 1, received '0.5'"],
+    [{ localShare: true }, 'localShare: expected a number > 0 and <= 1, received true'],
+    [{ localShare: Symbol('half') }, 'localShare: expected a number > 0 and <= 1, received Symbol(half)'],
     [{ problem: 'yes' }, "problem: expected true or false, received 'yes'"],
     [{ body: {} }, 'body: expected a function that returns an object, received {}'],
     [{ exposeHeaders: 'all' }, "exposeHeaders: expected true or false, received 'all'"],
@@ -326,8 +330,30 @@ describe('start-up errors', () => {
       "limits: expected a list of limits, received { algo: 'fixed-window', rate: 3, interval: '1m' }",
     ],
     [{ define: [] }, 'define: expected an object of limits by their names, received []'],
+    [{ define: new Map([['login', login]]) }, 'define: expected an object of limits by their names, received Map'],
+    [{ define: Promise.resolve({ login }) }, 'define: expected an object of limits by their names, received Promise'],
+    [{ defaults: Promise.resolve({}) }, 'defaults: expected an object of options of limits, received Promise'],
   ])('forRoot(%p)', async (options, message) => {
     expect(await messageOf(startUp(options as RateLimitModuleOptions))).toContain(atPlace('RateLimitModule', message));
+  });
+
+  it('options that are still a promise, or a map', async () => {
+    const promised = Promise.resolve({ limits: [login] });
+    expect(await messageOf(startUp(promised as never))).toContain('expected an object of options, received Promise');
+    const useFactory = () => new Map([['limits', [login]]]) as never;
+    const imports = [RateLimitModule.forRootAsync({ useFactory })];
+    expect(await messageOf(Test.createTestingModule({ imports }).compile())).toContain(
+      'RateLimitModule: expected an object of options, received Map',
+    );
+    expect(() => RateLimitModule.forFeature(Promise.resolve({ login }) as never)).toThrow(
+      'forFeature: expected an object of options, received Promise',
+    );
+  });
+
+  it('lists that are still a promise', async () => {
+    expect(await messageOf(startUp({ lists: Promise.resolve({ deny: [] }) as never }))).toContain(
+      'lists: expected an object of options, received Promise',
+    );
   });
 
   it('wrong limits of the module', async () => {

@@ -1,4 +1,5 @@
-import { isObject } from '../../engine/options/values.js';
+import { fraction } from '../../engine/options/kinds.js';
+import { isObject, isObjectOfOptions } from '../../engine/options/values.js';
 import { isCallable, isRecord } from '../../engine/util/objects.js';
 import { HOOK_EXPECTED } from '../hooks/decision-hook.js';
 import { REFUSAL_EXPECTED } from '../http/refusal-answer.js';
@@ -12,9 +13,9 @@ const SWITCH: OptionCheck = ['true or false', (value) => typeof value === 'boole
 /** The module options for which a check of the type is enough. The others have their own readers. */
 export const OPTION_CHECKS: readonly (readonly [option: keyof RateLimitModuleOptions, ...OptionCheck])[] = [
   ['limits', 'a list of limits', Array.isArray],
-  ['define', 'an object of limits by their names', isObject],
+  ['define', 'an object of limits by their names', isObjectOfOptions],
   ['policy', "an object such as { source: './limits.yaml' }", isObject],
-  ['defaults', 'an object of options of limits', isObject],
+  ['defaults', 'an object of options of limits', isObjectOfOptions],
   ['exposeHeaders', ...SWITCH],
   ['prefix', 'a string that is not empty and holds no braces', isPrefix],
   ['retryJitter', 'a number from 0 to 1', (value) => typeof value === 'number' && value >= 0 && value <= 1],
@@ -29,7 +30,7 @@ export const OPTION_CHECKS: readonly (readonly [option: keyof RateLimitModuleOpt
   ['onDecision', ...HOOK],
   ['onRefused', ...HOOK],
   ['onNear', ...HOOK],
-  ['localShare', 'a share, more than 0 and at most 1', (value) => (value as number) > 0 && (value as number) <= 1],
+  ['localShare', fraction.expected, fraction.isValid],
 ];
 
 /** The options of the module, except `guard`, in the order in which messages list them. */

@@ -14,6 +14,7 @@ import {
   type Duration,
   givenOptions,
   isObject,
+  isObjectOfOptions,
   longDuration,
   milliseconds,
   orElse,
@@ -79,7 +80,8 @@ const MODE_VARIABLE = 'RATE_LIMIT_MODE';
 
 /** Reads the module's options. The limits in them are compiled elsewhere. */
 export function readSettings(written: RateLimitModuleOptions): RateLimitSettings {
-  if (typeof written !== 'object' || written === null || Array.isArray(written)) {
+  const given: unknown = written;
+  if (!isObjectOfOptions(given)) {
     throw new RateLimitConfigError(optionMessages.hinted(messages.notOptions(LOCATION, written), written));
   }
   if (Object.hasOwn(written, 'guard')) throw configError('SLUICE_MISPLACED_OPTION', messages.misplacedGuard());

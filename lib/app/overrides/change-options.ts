@@ -1,7 +1,7 @@
 import { duration, oneOf, wholeNumber, refuseUnknown, wrongOption } from '../../engine/options/check-options.js';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
-import { isObject } from '../../engine/options/values.js';
+import { isObjectOfOptions } from '../../engine/options/values.js';
 import { type ChangeCause, causeOf } from './change-cause.js';
 import { MAX_CHANGES } from './override-store.js';
 import { isOverrideKey, KEY_EXPECTED } from './override-address.js';
@@ -120,6 +120,6 @@ export function readRollbackOptions(options: unknown, location: string): ChangeC
 
 /** Throws unless the options are an object with known properties only. */
 export function assertOptions(options: unknown, location: string, known: readonly string[]): void {
-  if (!isObject(options)) throw new RateLimitConfigError(messages.notOptions(location, options));
+  if (!isObjectOfOptions(options)) throw new RateLimitConfigError(messages.notOptions(location, options));
   refuseUnknown(location, options, known);
 }

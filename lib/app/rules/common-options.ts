@@ -2,6 +2,7 @@ import { type AlgorithmOptions, algorithms } from '../../engine/algorithms/index
 import { type AllCommonOptions, checkLimit, COMMON_OPTIONS, isCommon, isDefault } from '../config/limit-options.js';
 import type { LimitDefaults, LimitDefinition } from '../config/limit-definition.js';
 import { bare } from '../../engine/util/objects.js';
+import { type OptionRows, ownRows } from '../../engine/options/option-row.js';
 import { givenOptions } from '../../engine/options/values.js';
 
 /** Reads the options of a limit; the app's defaults fill in those it does not set. Throws `RateLimitConfigError`. */
@@ -22,10 +23,14 @@ export function algorithmOptions(definition: LimitDefinition): AlgorithmOptions 
   for (const [option, value] of Object.entries(definition) as [string, unknown][]) {
     // An algorithm may have an option with the name of a common one.
     if (isCommon(option) && !Object.hasOwn(ofAlgorithm, option)) continue;
-    // Compared by their time, so that limits with equal dates are equal.
-    own[option] = value instanceof Date ? value.getTime() : value;
+    // Compared by their time, so that limits with equal dates are equal. A date in place of a number stays one, and is rejected.
+    own[option] = value instanceof Date && takesDate(ofAlgorithm, option) ? value.getTime() : value;
   }
   return own as unknown as AlgorithmOptions;
+}
+
+function takesDate(rows: OptionRows, option: string): boolean {
+  return ownRows(rows)[option]?.kind.isValid(new Date(0)) === true;
 }
 
 function withDefaults(definition: LimitDefinition, defaults: LimitDefaults): AllCommonOptions {

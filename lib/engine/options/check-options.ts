@@ -13,7 +13,7 @@ import {
   ownParts,
   ownRows,
 } from './option-row.js';
-import { givenOptions, isObject } from './values.js';
+import { givenOptions, isObject, isObjectOfOptions } from './values.js';
 
 /** The result of `readOptions`: `undefined` for an option that was not set and has no default. */
 export type ReadOptions<Rows> = {
@@ -57,7 +57,7 @@ export function knownOptions<T extends object>(
   given: unknown,
   known: readonly (keyof T & string)[],
 ): T {
-  if (!isObject(given)) throw new RateLimitConfigError(messages.notOptions(location, given));
+  if (!isObjectOfOptions(given)) throw new RateLimitConfigError(messages.notOptions(location, given));
   refuseUnknown(location, given, known);
   return givenOptions(given as T, known);
 }

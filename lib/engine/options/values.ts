@@ -66,6 +66,11 @@ export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** Returns true if a value is an object whose members are options. Those of a promise or a `Map` are not, so they would be lost. */
+export function isObjectOfOptions(value: unknown): value is Record<string, unknown> {
+  return isObject(value) && !(value instanceof Promise) && !(Symbol.iterator in value);
+}
+
 /** A duration in a limit's default name. */
 export function showDuration(value: Duration): string {
   return typeof value === 'number' ? `${value}ms` : value.replaceAll(/\s+/g, '');

@@ -216,6 +216,18 @@ describe('units of a counter that were taken in advance', () => {
     expect(given).toEqual([refund(1, { chargedAt: undefined })]);
   });
 
+  it('that were not needed while others are being taken come back, too', async () => {
+    await hold(3);
+    const decision = units.use(2, now)!;
+    const taken = units.take(4);
+    expect(given.splice(0)).toEqual([refund(1)]);
+    units.putBack(2, decision);
+    await calls[0]!.answer({ chargedAt: 9 });
+    await taken;
+    expect(given).toEqual([refund(2)]);
+    expect(units.left).toBe(calls[0]!.cost - 4);
+  });
+
   it('count as left for who looks', async () => {
     await hold(3);
     expect(units.adjusted(seen(true, 5), 2, now)).toEqual(seen(true, 8));

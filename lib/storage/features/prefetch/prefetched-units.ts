@@ -181,6 +181,8 @@ export class PrefetchedUnits {
     const { chargedAt, source, resetAfterMs, quota } = decision;
     const { algorithm } = this.limit;
     const { ttlMs } = this;
+    // Rejected requests have put units back while these were taken.
+    this.returnLeft();
     this.size = units;
     this.left = units;
     this.chargedAt = chargedAt;
