@@ -23,17 +23,13 @@ export interface ArrivalState extends State {
   time: number;
 }
 
-export function arrivalWithQuota(parameters: ArrivalParameters, quota: number): ArrivalParameters {
+function arrivalWithQuota(parameters: ArrivalParameters, quota: number): ArrivalParameters {
   return { ...parameters, quota, capacity: quota * parameters.scale.unit };
 }
 
 /** The tick from which no more than the quota is owed. */
 export function arrivalDebtClearedAt({ capacity }: ArrivalParameters, state: ArrivalState): number {
   return flowed(state, state.debt - capacity);
-}
-
-export function arrivalFits({ scale, capacity }: ArrivalParameters, { debt }: ArrivalState, cost: number): boolean {
-  return debt + cost * scale.unit <= capacity;
 }
 
 /** Opens a state by writing it over `state`. */
@@ -96,10 +92,6 @@ function wholeSteps(ticks: number, step: number): number {
   return step > 1 ? Math.ceil(ticks / step) * step : ticks;
 }
 
-export function arrivalRemaining({ scale, capacity }: ArrivalParameters, { debt }: ArrivalState): number {
-  return Math.floor((capacity - debt) / scale.unit);
-}
-
 export function arrivalResetAfter(state: ArrivalState): number {
   return state.debt > 0 ? untilFlowed(state, state.debt) : 0;
 }
@@ -120,7 +112,8 @@ export const counting = {
     scale.tick,
     scale.interval,
   ],
-  fits: arrivalFits,
+  fits: ({ scale, capacity }: ArrivalParameters, { debt }: ArrivalState, cost: number): boolean =>
+    debt + cost * scale.unit <= capacity,
   take({ scale }: ArrivalParameters, state: ArrivalState, cost: number): void {
     state.debt += cost * scale.unit;
   },
@@ -139,7 +132,8 @@ export const counting = {
   scaleUsed(_: ArrivalParameters, state: ArrivalState, to: number, from: number): void {
     state.debt = Math.min(inProportion(state.debt, to, from), MAX_OWED);
   },
-  remaining: arrivalRemaining,
+  remaining: ({ scale, capacity }: ArrivalParameters, { debt }: ArrivalState): number =>
+    Math.floor((capacity - debt) / scale.unit),
   retryAfter: ({ scale, capacity }: ArrivalParameters, state: ArrivalState, cost: number): number =>
     untilFlowed(state, state.debt + (cost * scale.unit - capacity)),
   resetAfter: (_: ArrivalParameters, state: ArrivalState): number => arrivalResetAfter(state),

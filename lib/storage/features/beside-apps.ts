@@ -3,10 +3,9 @@ import type { Store } from '../stores/store.js';
 import type { HomeServer } from './feature.js';
 import { homeObserver } from './regions/home-observer.js';
 
-/** Layers that let features of a program outside the apps, such as the console, read a home. No app loads them. */
-const layers: readonly ((home: HomeServer) => (inner: Store) => StoreLayer)[] = [homeObserver];
-
-/** The layers of a program outside the apps, from top to bottom. */
+/**
+ * The layers, from top to bottom, that let features of a program outside the apps, such as the console, read a home. No app loads them.
+ */
 export function layersBesideApps(home: HomeServer): ((inner: Store) => StoreLayer)[] {
-  return layers.map((layer) => layer(home));
+  return [homeObserver(home)];
 }

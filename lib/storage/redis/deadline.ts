@@ -89,6 +89,8 @@ export class SharedDeadline {
   }
 
   private arm(ms: number): void {
+    // A call that begins again has already set a timer, which would go on next to this one.
+    clearTimeout(this.timer);
     // While a reply may come, the connection itself keeps the process alive.
     this.timer = setTimeout(this.look, Math.max(1, ms)).unref();
   }

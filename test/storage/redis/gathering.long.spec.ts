@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import type { Redis } from 'ioredis';
-import { setImmediate } from 'node:timers/promises';
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import { RedisStore, type RedisStoreOptions } from '../../../lib/index.js';
+import { SharedDeadline, TimedCall } from '../../../lib/storage/redis/deadline.js';
 import { Gathering } from '../../../lib/storage/stores/redis/batches.js';
 import { OperationJob } from '../../../lib/storage/stores/redis/jobs.js';
 import { compile, connectRedis, freshPrefix } from '../../support/limits/stores.js';
@@ -117,4 +118,49 @@ describe('checks of a store on Redis', () => {
       await store.close();
       await expect(waiting).resolves.toHaveLength(1);
     }));
+});
+
+const TIMEOUT_MS = 40;
+
+class Call extends TimedCall {
+  expire(): void {}
+}
+
+/** Blocks the process. */
+function block(ms: number): void {
+  const until = performance.now() + ms;
+  while (performance.now() < until);
+}
+
+describe('a deadline that calls share', () => {
+  it('has one timer, even if the process was blocked before a call was sent', async () => {
+    const deadline = new SharedDeadline(TIMEOUT_MS, true);
+    const [blocked, next] = [new Call(), new Call()];
+    const pending = new Set<unknown>();
+    const { setTimeout: set, clearTimeout: clear } = globalThis;
+    const sets = jest.spyOn(globalThis, 'setTimeout').mockImplementation(((run: () => void, ms: number) => {
+      const timer = set(() => {
+        pending.delete(timer);
+        run();
+      }, ms);
+      pending.add(timer);
+      return timer;
+    }) as typeof setTimeout);
+    const clears = jest.spyOn(globalThis, 'clearTimeout').mockImplementation((timer) => {
+      pending.delete(timer);
+      clear(timer);
+    });
+    // Timers are now due before the next turn.
+    await setImmediate();
+    deadline.begin(blocked);
+    block(TIMEOUT_MS + 20);
+    deadline.begin(next);
+    await sleep(TIMEOUT_MS / 4);
+    const timers = pending.size;
+    deadline.end(blocked);
+    deadline.end(next);
+    sets.mockRestore();
+    clears.mockRestore();
+    expect(timers).toBe(1);
+  });
 });

@@ -54,11 +54,10 @@ export interface PlanTerms {
   /** In millionths. */
   readonly rollover: number;
   readonly credits: boolean;
-  readonly mostCredits: number;
 }
 
 /** The terms of a plan whose options have been checked. Throws `RateLimitConfigError`. */
 export function planTerms({ rollover, credits }: PlanOptions, quota: number, location: string): PlanTerms {
   if (quota > MOST_UNITS) throw configError('SLUICE_INEXACT_RATE', tooManyUnits(location, quota));
-  return { rollover: Math.round((rollover ?? 0) * MILLION), credits: credits === true, mostCredits: MOST_UNITS };
+  return { rollover: Math.round((rollover ?? 0) * MILLION), credits: credits === true };
 }

@@ -2,7 +2,7 @@ import { readOptions } from '../../options/check-options.js';
 import type { Algorithm, Variant } from '../algorithm.js';
 import type { CalendarWindow } from '../calendar.js';
 import type { CalendarWindowParameters, CalendarWindowState } from '../window-state.js';
-import { inProportion } from '../scale.js';
+import { inProportion, MOST_UNITS } from '../scale.js';
 import { MILLION, type PlanOptions, planOptions, type PlanTerms, planTerms } from './options.js';
 
 export interface PlanParameters extends CalendarWindowParameters {
@@ -252,11 +252,10 @@ function planned(base: Windowed, code: string): Algorithm<PlanOptions, PlanParam
         state.gross = balance + state.taken;
       },
       credit(parameters, state, units) {
-        const most = parameters.plan.mostCredits;
         const left = creditsOf(parameters, state);
         // After a reset, the counter has the credits that remain with the current rate.
         if (units === 0) noteRate(parameters, state);
-        state.gross += units > 0 ? Math.min(units, most - left) : -Math.min(-units, left);
+        state.gross += units > 0 ? Math.min(units, MOST_UNITS - left) : -Math.min(-units, left);
       },
     },
   };

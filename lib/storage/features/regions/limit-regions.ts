@@ -72,7 +72,6 @@ export class LimitRegions extends Bare implements LimitFeature {
 }
 
 /** The same limit at its home. */
-/** The same limit at its home. */
 const AT_HOME: FeatureTerms = {
   of: ({ algorithm }, _terms, location) =>
     bare<LimitFeature>({

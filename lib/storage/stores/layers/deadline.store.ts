@@ -31,11 +31,8 @@ export class DeadlineStore extends StoreLayer {
   }
 }
 
-/** A method of a store for checks or operations. */
-type Method = 'check' | 'reserve' | 'usage' | Exclude<OperationName, 'read'>;
-
-/** All of them. */
-const METHODS: readonly Method[] = [
+/** The methods of a store for checks and operations. */
+const METHODS = [
   'check',
   'reserve',
   'usage',
@@ -48,7 +45,9 @@ const METHODS: readonly Method[] = [
   'credit',
   'history',
   'blockedFor',
-];
+] as const;
+
+type Method = (typeof METHODS)[number];
 
 /** A class of the library's stores. */
 interface StoreClass {

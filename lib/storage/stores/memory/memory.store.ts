@@ -26,7 +26,7 @@ import { KeptByFeatures, noteCorrection } from './kept-by-features.js';
 import { Learning } from './learning.js';
 import type { LearntRate, Lesson } from '../lesson.js';
 import { LearntRates } from './learnt-rates.js';
-import { Claims, Reservations } from './reservations.js';
+import { Reservations } from './reservations.js';
 
 /** Options of a `MemoryStore`. */
 export interface MemoryStoreOptions {
@@ -68,7 +68,6 @@ export class MemoryStore extends DirectStore implements Store {
   private readonly learning = new Learning();
   private readonly rates = new LearntRates();
   private readonly meter = new ProcessMeter();
-  private readonly claims = new Claims();
   private readonly reservations: Reservations;
   /** True unless a subclass overrides how checks are decided. */
   private readonly isOwn = this.check === DirectStore.prototype.check && this.decide === MemoryStore.prototype.decide;
@@ -93,7 +92,7 @@ export class MemoryStore extends DirectStore implements Store {
     this.table = new CounterTable(maxKeys, maxBytes, clock);
     this.features = new KeptByFeatures({ maxKeys, maxBytes });
     this.counters = new Counters(this.table, slackMs, load, this.features);
-    this.reservations = new Reservations(this.claims, this.table, this.counters, load);
+    this.reservations = new Reservations(this.table, this.counters, load);
   }
 
   /** The number of counters. */
@@ -147,7 +146,7 @@ export class MemoryStore extends DirectStore implements Store {
       } else if (refund.limit.adapts && refund.ticket !== undefined) {
         algorithm.adapting!.ended(parameters, view.state, refund.ticket, refund.end ?? 'ignored');
       } else {
-        const taken = claim === undefined ? refund : this.claims.release(refund, claim, now);
+        const taken = claim === undefined ? refund : this.reservations.claims.release(refund, claim, now);
         if (taken === undefined) continue;
         algorithm.give(parameters, view.state, taken.units, taken.ticket, taken.chargedAt);
         noteCorrection(view, -taken.units, taken.chargedAt);
@@ -267,7 +266,7 @@ export class MemoryStore extends DirectStore implements Store {
     this.features.clear();
     this.learning.clear();
     this.rates.clear();
-    this.claims.clear();
+    this.reservations.claims.clear();
     this.meter.close();
     return Promise.resolve();
   }

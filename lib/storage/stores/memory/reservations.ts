@@ -32,10 +32,10 @@ class ClaimedUnits extends Kept {
 }
 
 /** The units that a claim returns. */
-export type GivenBack = Pick<ClaimedUnits, 'units' | 'ticket' | 'chargedAt'>;
+type GivenBack = Pick<ClaimedUnits, 'units' | 'ticket' | 'chargedAt'>;
 
 /** Reservations that a claim makes only once, no matter how often it is repeated. Does the same as `lua/driver/claim.lua`. */
-export class Claims {
+class Claims {
   private readonly claims = new BoundedMap<ClaimedUnits>(MAX_CLAIMS, MAX_BYTES);
 
   /** Microseconds until claimed units can be used; `undefined` without a claim. */
@@ -82,8 +82,9 @@ export class Claims {
 
 /** Takes units of a limit and its candidate that may be available later. With a claim, takes them only once. */
 export class Reservations {
+  readonly claims = new Claims();
+
   constructor(
-    private readonly claims: Claims,
     private readonly table: CounterTable,
     private readonly counters: Counters,
     /** The load of the process, for adaptive limits. */

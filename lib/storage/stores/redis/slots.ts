@@ -5,14 +5,14 @@ import type { Counter } from '../../../engine/limits/counter.js';
 import { isCluster, rediscoverNodes } from '../../redis/client.js';
 import type { Connection, ServerCluster } from '../../redis/connection.js';
 import { hashTagOf, keyOf } from './keys.js';
+import type { ScriptCalls } from './script-calls.js';
 
 /** The slots of a Cluster and their nodes, as the client knows them. */
 export class Slots {
   constructor(
     private readonly client: ServerCluster,
     private readonly prefix: string,
-    /** The reason why calls on a slot may have just failed, if it is moving. */
-    private readonly whyMoving: (slot: number) => string | undefined,
+    private readonly calls: Pick<ScriptCalls, 'whyMoving'>,
   ) {}
 
   of(counter: Counter): number {
@@ -41,7 +41,7 @@ export class Slots {
   blame(node: string, failure: RateLimitStoreError, counter: Counter): RateLimitStoreError {
     rediscoverNodes(this.client, node);
     const slot = this.of(counter);
-    const reason = this.whyMoving(slot);
+    const reason = this.calls.whyMoving(slot);
     const error =
       reason === undefined
         ? failure
@@ -53,12 +53,8 @@ export class Slots {
 }
 
 /** The slots of a Cluster; `undefined` for a single server. */
-export function slotsOf(
-  client: Connection,
-  prefix: string,
-  calls: { whyMoving(slot: number): string | undefined },
-): Slots | undefined {
-  return isCluster(client) ? new Slots(client, prefix, (slot) => calls.whyMoving(slot)) : undefined;
+export function slotsOf(client: Connection, prefix: string, calls: ScriptCalls): Slots | undefined {
+  return isCluster(client) ? new Slots(client, prefix, calls) : undefined;
 }
 
 export function groupBy<T>(values: readonly T[], group: (value: T) => number): T[][] {
