@@ -2,6 +2,8 @@ import { type DynamicModule, type FactoryProvider, Module, type Provider } from 
 import type { ModulesContainer } from '@nestjs/core';
 import { getLimiterToken } from '../app/config/tokens.js';
 import type { LimitDefinition } from '../app/config/limit-definition.js';
+import { messages } from '../engine/errors/messages/general.js';
+import { missingModule } from './copies.js';
 import { LimiterService } from './limiter.service.js';
 import { LimitRegistry } from '../app/rules/limit-registry.js';
 
@@ -23,8 +25,8 @@ export class RateLimitFeatureModule {
       // Defines the limits of a lazily loaded module, which the registry does not find on its own.
       {
         provide: 'nestjs-sluice:defined',
-        useFactory: (registry: LimitRegistry) => registry.define(definitions, 'forFeature'),
-        inject: [LimitRegistry],
+        useFactory: (registry: LimitRegistry | undefined) => ofModule(registry).define(definitions, 'forFeature'),
+        inject: [{ token: LimitRegistry, optional: true }],
       },
       ...limiters,
     ];
@@ -46,7 +48,14 @@ export class RateLimitFeatureModule {
 export function limiterProvider(name: string): FactoryProvider {
   return {
     provide: getLimiterToken(name),
-    useFactory: (service: LimiterService) => service.lazily(name),
-    inject: [LimiterService],
+    useFactory: (service: LimiterService | undefined) => ofModule(service).lazily(name),
+    inject: [{ token: LimiterService, optional: true }],
   };
+}
+
+/** A provider of `RateLimitModule`. Throws `RateLimitConfigError` if only `forFeature` is imported. */
+function ofModule<T>(provider: T | undefined): T {
+  if (provider !== undefined) return provider;
+  const location = 'RateLimitModule.forFeature';
+  throw missingModule(location, messages.notSetUp(location));
 }

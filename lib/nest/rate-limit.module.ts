@@ -208,7 +208,13 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
   /** Sets up the module with options that are only known at start-up: `useFactory`, `useClass` or `useExisting`. */
   static override forRootAsync(options: typeof ASYNC_OPTIONS_TYPE): DynamicModule {
     moduleIsSetUp();
-    checkExtras(options, 'RateLimitModule.forRootAsync', ASYNC_OPTIONS);
+    const location = 'RateLimitModule.forRootAsync';
+    checkExtras(options, location, ASYNC_OPTIONS);
+    const { useFactory, useClass, useExisting } = options;
+    if (useFactory === undefined && useClass === undefined && useExisting === undefined) {
+      const expected = 'a function that returns the options, or useClass or useExisting';
+      throw configError('SLUICE_MISSING_OPTION', optionMessages.missing(`${location}: useFactory`, expected));
+    }
     return withSubstitutes(super.forRootAsync(options));
   }
 

@@ -239,7 +239,7 @@ describe('start-up errors', () => {
       list() {}
     }
     expect(await messageOf(startUp({ limits: [{ ...login, name: 'hourly' }] }, [SkipController]))).toBe(
-      "@SkipRateLimit on SkipController.list: expected a limit that applies there ('hourly'), received 'houry'",
+      "@SkipRateLimit on SkipController.list: expected a limit of the module or the class ('hourly'), received 'houry'",
     );
   });
 
@@ -251,7 +251,7 @@ describe('start-up errors', () => {
       list() {}
     }
     expect(await messageOf(startUp({ limits: [{ ...login, name: 'hourly' }] }, [SkipController]))).toBe(
-      "@SkipRateLimit on SkipController.list: expected a limit that applies there ('hourly'), received { default: true }; an object of names " +
+      "@SkipRateLimit on SkipController.list: expected a limit of the module or the class ('hourly'), received { default: true }; an object of names " +
         "is for @SkipThrottle of @nestjs/throttler, and 'npx nestjs-sluice migrate' converts an app from it",
     );
   });
@@ -437,6 +437,20 @@ describe('the module', () => {
     expect(await consumer.byProperty.consume('user:1')).toMatchObject({ remaining: 1 });
     expect(await consumer.service.for('login').consume('user:1')).toMatchObject({ remaining: 0 });
     await app.close();
+  });
+
+  it('says how to set it up if only forFeature is imported', async () => {
+    const compiled = Test.createTestingModule({ imports: [RateLimitModule.forFeature({ login })] }).compile();
+    expect(await messageOf(compiled)).toBe(
+      'RateLimitModule.forFeature: RateLimitModule is not set up. Import RateLimitModule.forRoot() or forRootAsync() in the root module of ' +
+        'the app',
+    );
+  });
+
+  it('expects something that provides the options of forRootAsync', () => {
+    expect(() => RateLimitModule.forRootAsync({})).toThrow(
+      'RateLimitModule.forRootAsync: useFactory: missing, expected a function that returns the options, or useClass or useExisting',
+    );
   });
 
   it('refuses guard among what a factory gives', async () => {
