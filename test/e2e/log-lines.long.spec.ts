@@ -112,7 +112,8 @@ describe('the log', () => {
     expect((await requests(20)).filter((status) => status === 429)).toHaveLength(17);
     expect(lines).toEqual([]);
 
-    const failing = "error: the store failed, so each limit follows its 'onStoreError'";
+    const failing =
+      "error: the store failed, so each limit follows its 'onStoreError' (by default each instance counts by itself)";
     const back = 'log: the store answers again';
     for (let round = 1; round <= 2; round++) {
       await server.kill();

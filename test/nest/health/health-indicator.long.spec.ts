@@ -72,7 +72,8 @@ async function start(
   return { app, get };
 }
 
-const MESSAGE = "the store failed, so each limit follows its 'onStoreError'";
+const MESSAGE =
+  "the store failed, so each limit follows its 'onStoreError' (by default each instance counts by itself)";
 
 const failing = (status: string) => ({ status, source: 'fallback', message: MESSAGE });
 

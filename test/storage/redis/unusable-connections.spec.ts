@@ -1,4 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
 import { Logger } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import { Redis } from 'ioredis';
@@ -29,12 +31,13 @@ afterEach(() => {
   jest.restoreAllMocks();
 });
 
-/** What an app logs of a connection that it cannot use: a single line. */
-async function lineOf(redis: RateLimitModuleOptions['redis']): Promise<string> {
-  const limits = [{ algo: 'gcra', rate: 1, interval: '1s' }] as const;
-  const options = { redis, limits } as RateLimitModuleOptions;
+/** What an app logs of a connection that it cannot use: a single line, which `calls` of a limit may be needed for. */
+async function lineOf(redis: RateLimitModuleOptions['redis'], calls = false): Promise<string> {
+  const api = { name: 'api', algo: 'gcra', rate: 1, interval: '1s' } as const;
+  const options = { redis, ...(calls ? { define: { api } } : { limits: [api] }) } as RateLimitModuleOptions;
   const app = await Test.createTestingModule({ imports: [RateLimitModule.forRoot(options)] }).compile();
   await app.init();
+  if (calls) await app.get(LimiterService).for('api').consume('a');
   await app.close();
   expect(logged).toHaveLength(1);
   return logged[0]!;
@@ -43,7 +46,9 @@ async function lineOf(redis: RateLimitModuleOptions['redis']): Promise<string> {
 describe('the log of a connection that is not usable names the option, the server and what to do', () => {
   it('for a wrong password, which it does not show', async () => {
     const line = await lineOf(server.url.replace('redis://', 'redis://app:hidden@'));
-    expect(line).toMatch(/^the store failed, so each limit follows its 'onStoreError': WRONGPASS /);
+    expect(line).toMatch(
+      /^the store failed, so each limit follows its 'onStoreError' \(by default each instance counts by itself\): WRONGPASS /,
+    );
     expect(line).toContain(
       `; option 'redis' points to ${server.host}:${server.port}, which rejects the user or the password. Use valid ones, in a URL ` +
         'as redis://user:password@host:port',
@@ -67,9 +72,45 @@ describe('the log of a connection that is not usable names the option, the serve
 
   it('for a port where nothing listens', async () => {
     expect(await lineOf('redis://127.0.0.1:1')).toBe(
-      "the store failed, so each limit follows its 'onStoreError': connect ECONNREFUSED 127.0.0.1:1; option 'redis' points to " +
+      "the store failed, so each limit follows its 'onStoreError' (by default each instance counts by itself): connect ECONNREFUSED 127.0.0.1:1; option 'redis' points to " +
         '127.0.0.1:1, where nothing listens. Start Redis there, or use another host and port',
     );
+  });
+
+  it('for a replica, once a limit is used', async () => {
+    const master = await startRedis();
+    const replica = await startRedis({ args: ['--replicaof', master.host, `${master.port}`] });
+    const line = await lineOf(replica.url, true);
+    expect(line).toMatch(
+      /^the store failed, so each limit follows its 'onStoreError' \(by default each instance counts by itself\): READONLY /,
+    );
+    expect(line).toContain(
+      `points to ${replica.host}:${replica.port}, which is a replica and takes no writes. Use the`,
+    );
+    await replica.stop();
+    await master.stop();
+  });
+
+  it('for a server whose memory is full', async () => {
+    const full = await startRedis({ args: ['--maxmemory', '1', '--maxmemory-policy', 'noeviction'] });
+    expect(await lineOf(full.url, true)).toMatch(/\): OOM .*, whose memory is full\. Raise its 'maxmemory', or delete/);
+    await full.stop();
+  });
+
+  it('for a database that the server does not have', async () => {
+    expect(await lineOf(`redis://:right@${server.host}:${server.port}/99`)).toMatch(
+      /which has no database with this number\. Use a lower one, mostly 0 to 15$/,
+    );
+  });
+
+  it('for a server that is not Redis', async () => {
+    const other = createServer((socket) => socket.on('error', () => undefined).end('HTTP/1.1 400 Bad Request\r\n\r\n'));
+    await once(other.listen(0, '127.0.0.1'), 'listening');
+    const { port } = other.address() as AddressInfo;
+    expect(await lineOf(`redis://127.0.0.1:${port}`)).toMatch(
+      /where something other than Redis answers\. Use the host and port of Redis$/,
+    );
+    other.close();
   });
 
   it('for a server that stops while the app runs', async () => {
@@ -96,7 +137,7 @@ describe('the log of a connection that is not usable names the option, the serve
   it('for Sentinels and nodes of a Cluster', async () => {
     const place = { host: '127.0.0.1', port: 1 };
     expect(await lineOf({ sentinels: [place], name: 'main' })).toContain(
-      "the store failed, so each limit follows its 'onStoreError': All sentinels are unreachable. Retrying from scratch after 10ms. Last error: Connection is closed; option 'redis' points to the master 'main' of the Sentinels, none of which answers. Set 'sentinels' to the hosts and ports of running ones",
+      "the store failed, so each limit follows its 'onStoreError' (by default each instance counts by itself): All sentinels are unreachable. Retrying from scratch after 10ms. Last error: Connection is closed; option 'redis' points to the master 'main' of the Sentinels, none of which answers. Set 'sentinels' to the hosts and ports of running ones",
     );
     logged = [];
     expect(await lineOf({ nodes: [place, { ...place, port: 2 }] })).toContain(
@@ -109,7 +150,7 @@ describe('the log of a connection that is not usable names the option, the serve
     client.on('error', () => undefined);
     const opened = client.connect().catch(() => undefined);
     expect(await lineOf(client)).toContain(
-      "the store failed, so each limit follows its 'onStoreError': connect ECONNREFUSED 127.0.0.1:1; option 'redis' points to 127.0.0.1:1, where nothing listens. Start Redis there, or use another host and port",
+      "the store failed, so each limit follows its 'onStoreError' (by default each instance counts by itself): connect ECONNREFUSED 127.0.0.1:1; option 'redis' points to 127.0.0.1:1, where nothing listens. Start Redis there, or use another host and port",
     );
     client.destroy();
     await opened;

@@ -13,6 +13,10 @@ interface ShownDecision {
 /** The place of an option, before the route whose request has the limit: `limits[0].rate for ReportsController.list`. */
 const placeOf = (location: string, option: string) => location.replace(/( for [\w$.]+)?$/, `.${option}$1`);
 
+/** What limits do while the store fails, for people who see only the log. */
+const ON_STORE_ERROR = "follows its 'onStoreError' (by default each instance counts by itself)";
+const FALLS_BACK = `so each limit ${ON_STORE_ERROR}`;
+
 /** Suggests where a value belongs that isn't a limit. */
 function otherThanALimit(received: unknown): string {
   if (typeof received === 'string') {
@@ -24,6 +28,13 @@ function otherThanALimit(received: unknown): string {
   if (received instanceof Promise) return '; await the promise first';
   return Array.isArray(received) && received.length > 0 ? '; write the limits of the list one by one' : '';
 }
+
+/** The reason of a failure of the store, for messages that say themselves that the store failed. */
+function withoutStoreFailed(reason: string): string {
+  return reason.startsWith(STORE_FAILED) ? reason.slice(STORE_FAILED.length) : reason;
+}
+
+const STORE_FAILED = 'the store failed: ';
 
 /** The messages that don't belong to a specific topic. `location` is the place of the error in the user's code. */
 export const messages = {
@@ -94,6 +105,8 @@ export const messages = {
   noModule: () =>
     'limits are declared by @RateLimit, but nothing checks them, since no RateLimitModule is set up. Import ' +
     'RateLimitModule.forRoot() or forRootAsync() in the root module of the app',
+  notSetUp: (location: string) =>
+    `${location}: RateLimitModule is not set up. Import RateLimitModule.forRoot() or forRootAsync() in the root module of the app`,
   notImported: (location: string) => `${location}: RateLimitModule was not found. Add it to the imports of the app`,
   madeByHand: (type: string) =>
     `new ${type}(): this instance has none of the app's limits. Let Nest create it: ` +
@@ -145,7 +158,7 @@ export const messages = {
   missesFailovers: () =>
     'redis: the connection does not listen to its Sentinels, so a master that froze continues to count when it is back, until it is ' +
     'demoted and all of that is lost. Create the connection with { failoverDetector: true }',
-  storeDown: () => "the store failed, so each limit follows its 'onStoreError'",
+  storeDown: () => `the store failed, ${FALLS_BACK}`,
   wrongMode: (variable: string, received: string) =>
     wrongInput(`environment variable ${variable}`, "'shadow', 'enforce' or no value", received),
   shadowMode: () => 'RATE_LIMIT_MODE is shadow: every limit counts and reports, but none rejects or delays requests',
@@ -155,7 +168,11 @@ export const messages = {
   wrongReason: (received: unknown) =>
     wrongInput('@SkipRateLimit.because', 'the reason as a text that is not empty', received),
   skipsNothing: (location: string, name: unknown, known: readonly string[]) =>
-    wrongInput(location, `a limit that applies there (${known.length > 0 ? quoted(known) : 'none does'})`, name) +
+    wrongInput(
+      location,
+      `a limit of the module or the class (${known.length > 0 ? quoted(known) : 'neither has one'})`,
+      name,
+    ) +
     (typeof name === 'string'
       ? ''
       : "; an object of names is for @SkipThrottle of @nestjs/throttler, and 'npx nestjs-sluice migrate' converts an app from it"),
@@ -213,12 +230,12 @@ export const messages = {
   shuttingDown: () => 'The server is shutting down',
   clientClosedRequest: () => 'Client Closed Request',
   wrongHistory: (received: unknown) => wrongInput('number of windows', 'a whole number >= 1', received),
-  storeFailing: (reason: string) => `the store failed, so each limit follows its 'onStoreError': ${reason}`,
+  storeFailing: (reason: string) => `the store failed, ${FALLS_BACK}: ${withoutStoreFailed(reason)}`,
   wrongPolicy: (received: unknown) => `expected 'local', 'allow' or 'deny' and no promise, received ${show(received)}`,
   policyFailed: (name: string) =>
     `the function 'onStoreError' of limit '${name}' failed, so this process counts the limit in memory`,
   nodeFailing: (node: string, reason: string) =>
-    `node ${node} of the store failed, so each limit of its keys follows its 'onStoreError': ${reason}`,
+    `node ${node} of the store failed, so each limit of its keys ${ON_STORE_ERROR}: ${withoutStoreFailed(reason)}`,
   nodeReplaced: (node: string) =>
     `node ${node} of the store no longer has any counters: other nodes have taken them over`,
   nodeRecovered: (node: string) => `node ${node} of the store answers again`,
@@ -322,13 +339,14 @@ export const messages = {
   slotMoving: (slot: number, reply: string, reason: string) =>
     `slot ${slot} of the Cluster is being moved (${reply}): ${reason}`,
   slotFailing: (slot: number, node: string, reason: string) =>
-    `slot ${slot} on node ${node} of the store failed, so each limit of its keys follows its 'onStoreError': ${reason}`,
+    `slot ${slot} on node ${node} of the store failed, so each limit of its keys ${ON_STORE_ERROR}: ${reason}`,
   slotRecovered: (slot: number) => `slot ${slot} of the store answers again`,
   connectionLost: (server?: string) =>
     `the connection to Redis${server === undefined ? '' : ` (${server})`} was lost before it answered`,
   storeBroken: () => 'Redis failed repeatedly and is skipped for now (circuit open)',
   storeFailed: (reason: string) =>
-    `the store failed: ${reason}` +
+    STORE_FAILED +
+    reason +
     (LACKS_A_RIGHT.test(reason) ? ' (the rights that a Redis user needs: docs/guides/redis-users.md)' : ''),
   noDecisions: (received: unknown, entries: number) =>
     `store: expected a list of ${entries} decisions for a check, received ${show(received)}`,

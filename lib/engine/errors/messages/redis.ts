@@ -25,6 +25,13 @@ const ADVICE: readonly (readonly [error: RegExp, advice: string])[] = [
     /no answer to the TLS handshake/,
     'which probably does not use TLS. Write redis:// instead of rediss://, or enable TLS there',
   ],
+  [/READONLY/, 'which is a replica and takes no writes. Use the address of its master'],
+  [/\bOOM\b/, "whose memory is full. Raise its 'maxmemory', or delete keys of other programs there"],
+  [/Unknown RESP type|Protocol error/, 'where something other than Redis answers. Use the host and port of Redis'],
+  [
+    /DB index is out of range|invalid DB index/,
+    'which has no database with this number. Use a lower one, mostly 0 to 15',
+  ],
   [/All sentinels are unreachable/, "none of which answers. Set 'sentinels' to the hosts and ports of running ones"],
   [
     /Failed to refresh slots cache|root nodes/i,
