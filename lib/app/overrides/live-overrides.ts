@@ -11,6 +11,7 @@ import type { Lists } from './lists/lists.js';
 import { addressOf, fieldOf, type OverrideKind } from './override-address.js';
 import type { OverrideHolder } from './override-record.js';
 import type { OverrideUpdate } from './override-store.js';
+import { getOrMake } from '../../engine/util/objects.js';
 
 interface Expiry {
   readonly overrides: OverrideHolder;
@@ -105,11 +106,7 @@ export class LiveOverrides {
   /** Applies a policy synchronously, as a whole. The limits of the registry have already been updated. */
   takePolicy({ overrides: policies, lists }: Policy): void {
     const byLimit = new Map<string, PolicyOverride[]>();
-    for (const each of policies) {
-      const ofLimit = byLimit.get(each.limit);
-      if (ofLimit === undefined) byLimit.set(each.limit, [each]);
-      else ofLimit.push(each);
-    }
+    for (const each of policies) getOrMake(byLimit, each.limit, () => []).push(each);
     for (const [name, overrides] of this.byLimit) overrides.takePolicy(byLimit.get(name) ?? []);
     for (const overrides of this.byLimit.values()) overrides.commit();
     this.lists.takePolicy(lists);
@@ -146,8 +143,6 @@ export class LiveOverrides {
   }
 
   private overridesOf(name: string): LimitOverrides {
-    let overrides = this.byLimit.get(name);
-    if (overrides === undefined) this.byLimit.set(name, (overrides = new LimitOverrides(name, this.compiler)));
-    return overrides;
+    return getOrMake(this.byLimit, name, () => new LimitOverrides(name, this.compiler));
   }
 }

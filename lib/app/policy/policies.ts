@@ -15,7 +15,6 @@ import { identityOf } from '../overrides/lists/listed.js';
 import { identityProblem, patternOrKeyProblem } from '../rules/possible-keys.js';
 import type { Rule } from '../rules/rule.js';
 import { reasonOf } from '../../engine/errors/reasons.js';
-import type { PolicySource } from './sources.js';
 
 // All that an app with a policy loads.
 export { readPolicySettings } from './policy-settings.js';
@@ -24,48 +23,9 @@ export { showProblem };
 /** The time until a file that is being written is checked again, in milliseconds. */
 const SETTLE_MS = 200;
 
-/** Checks a source at regular intervals, one check at a time. */
-class PolicyWatch {
-  private timer: NodeJS.Timeout | undefined;
-  private closed = false;
-
-  constructor(
-    private readonly source: PolicySource,
-    private readonly everyMs: number,
-    private readonly onReading: (reading: PolicyReading) => void | Promise<void>,
-  ) {}
-
-  start(): void {
-    this.next(this.everyMs);
-  }
-
-  close(): void {
-    this.closed = true;
-    clearTimeout(this.timer);
-  }
-
-  private next(ms: number): void {
-    if (!this.closed) this.timer = setTimeout(() => void this.look(), ms).unref();
-  }
-
-  private async look(): Promise<void> {
-    let found: PolicyReading | 'changing' | undefined;
-    try {
-      found = await this.source.look();
-      if (this.closed) return;
-      if (found !== undefined && found !== 'changing') await this.onReading(found);
-    } catch (error) {
-      // Any error is reported, since the next version may be valid.
-      const message = policyMessages.unreadable(reasonOf(error));
-      await this.onReading({ problems: [{ file: this.source.name, path: '', message }] });
-    }
-    this.next(found === 'changing' ? Math.min(SETTLE_MS, this.everyMs) : this.everyMs);
-  }
-}
-
 /** Applies versions of a policy, each completely or not at all. */
 export class Policies {
-  private readonly watching: PolicyWatch | undefined;
+  private timer: NodeJS.Timeout | undefined;
   private isClosed = false;
   /** The message logged about the last version, if it was rejected. */
   private refused: string | undefined;
@@ -77,10 +37,7 @@ export class Policies {
     private readonly overrides: Overrides,
     private readonly settings: PolicySettings,
     private current: Policy | undefined,
-  ) {
-    if (settings.everyMs === undefined) return;
-    this.watching = new PolicyWatch(settings.source, settings.everyMs, (reading) => this.hearInSlices(reading));
-  }
+  ) {}
 
   /** Applies the first version, once all limits in code are known. Throws `RateLimitConfigError`. */
   begin(): void {
@@ -95,15 +52,35 @@ export class Policies {
     if (problems.length > 0) throw configError('SLUICE_INVALID_POLICY', policyMessages.refused(problems));
   }
 
-  /** Starts watching for further versions. */
+  /** Starts checking the source for further versions at regular intervals, one check at a time. */
   watch(): void {
-    this.watching?.start();
+    this.lookIn(this.settings.everyMs);
   }
 
   close(): void {
     this.isClosed = true;
-    this.watching?.close();
+    clearTimeout(this.timer);
     this.settings.source.close();
+  }
+
+  /** Checks the source later; never if it is only read once. */
+  private lookIn(ms: number | undefined): void {
+    if (ms !== undefined && !this.isClosed) this.timer = setTimeout(() => void this.look(), ms).unref();
+  }
+
+  private async look(): Promise<void> {
+    const { source, everyMs } = this.settings;
+    let found: PolicyReading | 'changing' | undefined;
+    try {
+      found = await source.look();
+      if (this.isClosed) return;
+      if (found !== undefined && found !== 'changing') await this.hearInSlices(found);
+    } catch (error) {
+      // Any error is reported, since the next version may be valid.
+      const message = policyMessages.unreadable(reasonOf(error));
+      await this.hearInSlices({ problems: [{ file: source.name, path: '', message }] });
+    }
+    this.lookIn(found === 'changing' ? Math.min(SETTLE_MS, everyMs!) : everyMs);
   }
 
   /** Applies a version, or logs once why it can't be applied. */

@@ -1,4 +1,5 @@
 import type { ClosableResponse } from './connection.js';
+import { getOrMake } from '../../engine/util/objects.js';
 
 interface NodeSocket {
   /** The number of written bytes, including those that are still queued. */
@@ -41,18 +42,12 @@ const closedAt = new WeakMap<NodeSocket, { bytes: number | undefined }>();
  * Counts the sent bytes of a response from now on, after any compression. Calls that share the response share the count.
  */
 export function countSent(response: ClosableResponse): SentBytes {
-  let sent = known.get(response);
-  if (sent === undefined) {
-    const node = response as NodeResponse;
-    sent =
-      node.prependOnceListener === undefined
-        ? unknown
-        : node.stream === undefined
-          ? ofSocket(node)
-          : ofStream(node.stream);
-    known.set(response, sent);
-  }
-  return sent;
+  return getOrMake(known, response, () => counterOf(response as NodeResponse));
+}
+
+function counterOf(response: NodeResponse): SentBytes {
+  if (response.prependOnceListener === undefined) return unknown;
+  return response.stream === undefined ? ofSocket(response) : ofStream(response.stream);
 }
 
 function unknown(): undefined {

@@ -1,3 +1,4 @@
+import { getOrMake } from '../../engine/util/objects.js';
 import type { TurnQueue } from './turn-queue.js';
 
 const NONE: readonly never[] = [];
@@ -5,8 +6,7 @@ const NONE: readonly never[] = [];
 /** Queues of waiting calls, by key and by the counters whose units they wait for. */
 export class QueuesByCounter {
   private readonly byKey = new Map<string, TurnQueue>();
-  /** Most counters have a single queue, which is stored without a set. */
-  private readonly byCounter = new Map<string, TurnQueue | Set<TurnQueue>>();
+  private readonly byCounter = new Map<string, Set<TurnQueue>>();
 
   get size(): number {
     return this.byKey.size;
@@ -22,9 +22,7 @@ export class QueuesByCounter {
 
   /** The queues that wait for units of a counter, and possibly of others. */
   of(counter: string): Iterable<TurnQueue> {
-    const found = this.byCounter.get(counter);
-    if (found === undefined) return NONE;
-    return found instanceof Set ? found : [found];
+    return this.byCounter.get(counter) ?? NONE;
   }
 
   /** The same for all counters whose ids have this prefix. */
@@ -35,10 +33,7 @@ export class QueuesByCounter {
   add(queue: TurnQueue): void {
     this.byKey.set(queue.key, queue);
     for (const counter of queue.counters) {
-      const found = this.byCounter.get(counter);
-      if (found === undefined) this.byCounter.set(counter, queue);
-      else if (found instanceof Set) found.add(queue);
-      else this.byCounter.set(counter, new Set([found, queue]));
+      getOrMake(this.byCounter, counter, () => new Set<TurnQueue>()).add(queue);
     }
   }
 
@@ -47,8 +42,7 @@ export class QueuesByCounter {
     if (this.byKey.get(queue.key) === queue) this.byKey.delete(queue.key);
     for (const counter of queue.counters) {
       const found = this.byCounter.get(counter);
-      if (found instanceof Set) found.delete(queue);
-      if (found === queue || (found instanceof Set && found.size === 0)) this.byCounter.delete(counter);
+      if (found?.delete(queue) === true && found.size === 0) this.byCounter.delete(counter);
     }
   }
 }

@@ -13,6 +13,7 @@ import {
 } from './job-limit-options.js';
 import { JobLimits } from './job-limits.js';
 import type { AnyJob, JobProcessor, JobUnits, LimitedJob, LimitedProcessor } from './job-types.js';
+import { getOrMake } from '../../engine/util/objects.js';
 
 const LOCATION = 'rateLimited';
 
@@ -95,12 +96,10 @@ export function JobRateLimit<J extends LimitedJob = AnyJob>(
     const ofApps = new WeakMap<LimiterService, JobLimits<LimitedJob>>();
     const find = ({ [SERVICE]: service }: LimitedHost): JobLimits<LimitedJob> => {
       if (service === undefined) throw configError('SLUICE_NOT_INJECTED', bullmqMessages.noService(location));
-      let found = ofApps.get(service);
-      if (found === undefined) {
+      return getOrMake(ofApps, service, () => {
         const limiters = given.map((limit) => service.declared(limit, location));
-        ofApps.set(service, (found = new JobLimits(limiters, settings)));
-      }
-      return found;
+        return new JobLimits(limiters, settings);
+      });
     };
     Inject(LimiterService)(host, SERVICE);
     host[LIMITS] = find;

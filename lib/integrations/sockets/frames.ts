@@ -6,6 +6,7 @@ import { socketMessages } from '../../engine/errors/messages/sockets.js';
 import { type Awaitable, isPromise } from '../../engine/util/awaitable.js';
 import type { EngineSocket, EngineTransport } from './handshakes.js';
 import type { SocketChecks } from './socket-checks.js';
+import { getOrMake } from '../../engine/util/objects.js';
 
 const attempts = new Attempts(logger);
 
@@ -137,9 +138,7 @@ export class EngineFrames {
 
   add(socket: NamespaceSocket): void {
     const { conn, nsp } = socket;
-    let own = this.sockets.get(conn);
-    if (own === undefined) this.sockets.set(conn, (own = new Map()));
-    const all = own.set(nsp.name, socket);
+    const all = getOrMake(this.sockets, conn, () => new Map<string, NamespaceSocket>()).set(nsp.name, socket);
     socket.once('disconnect', () => {
       if (all.get(nsp.name) === socket) all.delete(nsp.name);
     });

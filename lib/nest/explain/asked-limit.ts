@@ -12,6 +12,7 @@ import type { LimitStatus } from './explanation.js';
 import type { Identities } from './identities.js';
 import type { RouteQuery } from './question.js';
 import { reasons } from './reasons.js';
+import { getOrMake } from '../../engine/util/objects.js';
 
 /** The check that a limit would make for a request. */
 export interface AskedLimit {
@@ -74,8 +75,7 @@ export class ExplainedRequest extends RequestInput {
 
   /** The check of a limit together with all `rules` that are checked in the same call. */
   async asked(rule: Rule, rules: readonly Rule[]): Promise<AskedLimit> {
-    let levels = this.levels.get(rules);
-    if (levels === undefined) this.levels.set(rules, (levels = new LeveledInput(rules, this)));
+    const levels = getOrMake(this.levels, rules, () => new LeveledInput(rules, this));
     let option: ResolvedOption = 'skip';
     try {
       const resolved = await resolve(rule, this, levels, (next) => (option = next));

@@ -14,6 +14,7 @@ import { methodMessages } from '../../engine/errors/messages/app-code.js';
 import { LongTimeout } from '../../engine/util/long-timeout.js';
 import { LimiterService } from '../limiter.service.js';
 import type { LimitedSettings } from './limited-options.js';
+import { getOrMake } from '../../engine/util/objects.js';
 
 /** The property of an instance that has the limits of its app. A `WeakMap` would miss proxies of the instance. */
 const CALLS = Symbol('nestjs-sluice:LimitedCalls');
@@ -87,9 +88,7 @@ export class LimitedCalls implements OnModuleInit, OnModuleDestroy {
 /** Records a limited method of a prototype. */
 export function addSite(prototype: object, site: LimitedMethodSite): void {
   isUsed = true;
-  const known = sites.get(prototype);
-  if (known === undefined) sites.set(prototype, [site]);
-  else known.push(site);
+  getOrMake(sites, prototype, () => []).push(site);
 }
 
 /** Lets instances of a class and of its subclasses keep the limits of the app that sets this property. */

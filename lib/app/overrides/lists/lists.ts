@@ -7,6 +7,7 @@ import type { ListedEntry } from './list.js';
 import type { ConfiguredEntry } from './list-options.js';
 import { ListScope, stricter } from './list-scope.js';
 import { type Listed, listedEntry } from './listed.js';
+import { getOrMake } from '../../../engine/util/objects.js';
 
 /** The name of the scope for all limits. */
 export const ALL_LIMITS = '';
@@ -49,21 +50,18 @@ export class Lists {
 
   /** The lists of a limit. */
   scope(limit: string): ListScope {
-    let scope = this.byLimit.get(limit);
-    if (scope === undefined) {
+    return getOrMake(this.byLimit, limit, () => {
       const own = this.configured.filter((each) => each.limit === limit);
-      scope = new ListScope(limit, new Map(own.map(({ listed }) => [listed.key, listed])));
-      this.byLimit.set(limit, scope);
-    }
-    return scope;
+      return new ListScope(limit, new Map(own.map(({ listed }) => [listed.key, listed])));
+    });
   }
 
   /** Replaces the entries of the policy. */
   takePolicy(entries: readonly PolicyListEntry[]): void {
     const byLimit = new Map<string, Map<string, Listed>>();
     for (const { limit, key, list, reason, place } of entries) {
-      const ofLimit = byLimit.get(limit) ?? new Map<string, Listed>();
-      byLimit.set(limit, ofLimit.set(key, { key, list, record: undefined, reason, policy: place }));
+      const ofLimit = getOrMake(byLimit, limit, () => new Map<string, Listed>());
+      ofLimit.set(key, { key, list, record: undefined, reason, policy: place });
       this.scope(limit);
     }
     for (const [limit, scope] of this.byLimit) scope.takePolicy(byLimit.get(limit) ?? new Map<string, Listed>());

@@ -14,6 +14,7 @@ import { whole } from '../../../engine/options/kinds.js';
 import type { OptionKind } from '../../../engine/options/option-row.js';
 import { isComposite, type SelectedType } from '../selections.js';
 import { isWeight, type QueryCostSettings } from './cost-options.js';
+import { getOrMake } from '../../../engine/util/objects.js';
 
 /** The cost of a field according to the schema. */
 export interface FieldTerms {
@@ -180,9 +181,7 @@ export function errorTreeOf(errors: unknown): ErrorTree {
     if (!Array.isArray(path)) continue;
     let node = root;
     for (const step of path as readonly unknown[]) {
-      let next = node.get(step);
-      if (next === undefined) node.set(step, (next = new Map() as Node));
-      node = next;
+      node = getOrMake(node, step, (): Node => new Map());
     }
   }
   return root;

@@ -3,6 +3,7 @@ import { type Counter, lineageId } from '../../../engine/limits/counter.js';
 import type { Lesson, RateLesson } from '../../../storage/stores/lesson.js';
 import type { Store } from '../../../storage/stores/store.js';
 import type { LearnedRules } from './learned-rules.js';
+import { getOrMake } from '../../../engine/util/objects.js';
 
 /** The share to add to the units in flight, because other clients also have calls on their way that nobody reports. */
 const MARGIN = 1 / 4;
@@ -78,9 +79,7 @@ export class Flights {
 
   private flightOf(counter: Counter): Flight {
     const key = lineageId(counter.limit, counter.identity);
-    let flight = this.flights.get(key);
-    if (flight === undefined) this.flights.set(key, (flight = { units: 0, asking: 0, isReporting: false }));
-    return flight;
+    return getOrMake(this.flights, key, () => ({ units: 0, asking: 0, isReporting: false }));
   }
 
   private forgetEmpty({ limit, identity }: Counter, { units, asking, isReporting }: Flight): void {
