@@ -40,5 +40,7 @@ export function checkFeatures(options: object, limit: CompiledLimit | undefined,
   for (const check of checks) check(options, limit, location);
 }
 
+const secondVersions: readonly SecondVersion[] = [candidateVersion];
+
 /** Reads the second version of a limit from its options; `undefined` if no feature has one. */
-export const secondVersion: SecondVersion | undefined = candidateVersion;
+export const secondVersion: SecondVersion | undefined = secondVersions[0];
