@@ -3,9 +3,10 @@ import type { Store } from '../stores/store.js';
 import type { HomeServer } from './feature.js';
 import { homeObserver } from './regions/home-observer.js';
 
-/**
- * The layers, from top to bottom, that let features of a program outside the apps, such as the console, read a home. No app loads them.
- */
+/** Layers that let features of a program outside the apps, such as the console, read a home. No app loads them. */
+const layers: readonly ((home: HomeServer) => (inner: Store) => StoreLayer)[] = [homeObserver];
+
+/** The layers of a program outside the apps, from top to bottom. */
 export function layersBesideApps(home: HomeServer): ((inner: Store) => StoreLayer)[] {
-  return [homeObserver(home)];
+  return layers.map((layer) => layer(home));
 }
