@@ -3,7 +3,10 @@ import type { Store } from '../stores/store.js';
 import type { HomeServer } from './feature.js';
 import { homeObserver } from './regions/home-observer.js';
 
-/** Layers that let features of a program outside the apps, such as the console, read a home. No app loads them. */
+/**
+ * Layers that let features of a program outside the apps, such as the console, read a home. No app loads them. A list of one: whoever
+ * removes a feature removes its entry here.
+ */
 const layers: readonly ((home: HomeServer) => (inner: Store) => StoreLayer)[] = [homeObserver];
 
 /** The layers of a program outside the apps, from top to bottom. */
