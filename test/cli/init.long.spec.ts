@@ -87,7 +87,9 @@ describe('init', () => {
     ).compile();`,
     );
     const texts = Object.keys(FILES).map(read);
-    expect((await init()).stdout).toMatch(/^The project has limits already: nothing is changed\.\n/);
+    const again = await init();
+    expect(again.stdout).toMatch(/^The project has limits already: nothing is changed\.\n/);
+    expect(again.stdout).not.toContain('curl');
     expect(Object.keys(FILES).map(read)).toEqual(texts);
   });
 

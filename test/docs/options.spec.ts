@@ -35,7 +35,9 @@ describe("the reference's options of limits", () => {
 
   it.each(algorithms.names.filter((name) => name !== 'adaptive'))('are those of %s', (algo) => {
     const own = algorithms.get(algo)!.options;
-    const [, , parameters] = rowsBelow(/^\| `?algo`? +\| parameters/).find(([, name]) => name === `\`${algo}\``)!;
+    const table = rowsBelow(/^\| `?algo`? +\| parameters/);
+    expect(table.map(([, name]) => name)).toContain(`\`${algo}\``);
+    const [, , parameters] = table.find(([, name]) => name === `\`${algo}\``)!;
     const named = codeOf(parameters!.replaceAll(/ = (`[^`]+`)( or `[^`]+`)?/g, ''));
     // One sentence behind the table tells of these.
     const all = Object.keys(own).filter((option) => named.includes(option) || !['hold', 'onLapse'].includes(option));

@@ -14,9 +14,15 @@ import { addExample, addModule, addTestHelper, controllerFile } from './add-limi
 
 const PACKAGE = 'nestjs-sluice';
 
+/** Exceeds the example limit. */
+const TRY =
+  "  for i in 1 2 3 4 5 6; do curl -so /dev/null -w '%{http_code}\\n' localhost:3000; done  # the last one: 429";
+
 interface Change {
   readonly source: Source;
   readonly what: string;
+  /** True if it adds the example limit to a route. */
+  readonly isExample?: boolean;
 }
 
 export const initCommand: Command = {
@@ -61,33 +67,33 @@ missing.`,
     if (isMissing && !leavesInstall && !runInstaller(install, folder)) {
       throw new InputError(initMessages.notInstalled(`${install} ${PACKAGE}`));
     }
-    stdout.write(next(files, install, isMissing && leavesInstall));
+    stdout.write(next(files, install, isMissing && leavesInstall, changes));
     return 0;
   },
 };
 
 function changesOf(files: ProjectFiles, project: Project): Change[] {
   const changes: Change[] = [];
-  const add = (path: string, change: (source: Source) => string | undefined) => {
+  const add = (path: string, change: (source: Source) => string | undefined, isExample = false) => {
     const source = project.sourceAt(path);
     const what = change(source);
-    if (what !== undefined) changes.push({ source, what });
+    if (what !== undefined) changes.push({ source, what, isExample });
     return source;
   };
   const root = add(files.module, (source) =>
     addModule(source) ? 'RateLimitModule, with a limit for every route' : undefined,
   );
   const controller = controllerFile(root);
-  if (controller !== undefined) {
-    add(controller, (source) => {
-      const method = addExample(source);
-      return method === undefined ? undefined : `a limit of its own for ${method}()`;
-    });
-  }
+  if (controller !== undefined) add(controller, exampleOf, true);
   for (const spec of files.specs) {
     add(spec, (source) => (addTestHelper(source) ? 'RateLimitTesting, which switches limits off' : undefined));
   }
   return changes;
+}
+
+function exampleOf(source: Source): string | undefined {
+  const method = addExample(source);
+  return method === undefined ? undefined : `a limit of its own for ${method}()`;
 }
 
 /** Returns true if the project can import the package, also from a parent folder. */
@@ -96,14 +102,16 @@ function isInstalled(folder: string): boolean {
   return places.some((place) => existsSync(join(place, PACKAGE, 'package.json')));
 }
 
-function next({ dependencies }: ProjectFiles, install: string, isMissing: boolean): string {
+function next({ dependencies }: ProjectFiles, install: string, isMissing: boolean, changes: readonly Change[]): string {
   const hasClient = dependencies.has('ioredis') || dependencies.has('redis');
+  // Other routes have other limits.
+  const hasExample = changes.some(({ isExample }) => isExample === true);
   const lines = [
     '',
     'Next:',
     ...(isMissing ? [`  ${install} ${PACKAGE}`] : []),
     '  npm run start',
-    "  for i in 1 2 3 4 5 6; do curl -so /dev/null -w '%{http_code}\\n' localhost:3000; done  # the last one: 429",
+    ...(hasExample ? [TRY] : []),
     ...(hasClient ? [] : [`  ${install} ioredis  # to count on Redis: set REDIS_URL`]),
   ];
   return `${lines.join('\n')}\n`;
