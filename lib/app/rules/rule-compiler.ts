@@ -107,7 +107,7 @@ export class RuleCompiler {
     const { name: givenName, rate } = givenOptions(declaration, ['name', 'rate']);
     const algorithm = algorithms.get(definition.algo);
     const common = commonOptions(definition, this.defaults, location);
-    const { cost, priority, skip, mode = 'enforce', message, body, count = 'all' } = common;
+    const { cost, priority, mode = 'enforce', message, body, count = 'all' } = common;
     const { perRoute = false } = common;
     const measure = readMeasure(cost, algorithm, location);
     if (perRoute && !everywhere && !onRoutes) {
@@ -176,7 +176,7 @@ export class RuleCompiler {
       priority,
       trait,
       count,
-      skip,
+      options: common,
       answer: {
         message,
         body: orElse(body, this.settings.body),

@@ -8,6 +8,7 @@ import type {
   OnMissingKey,
   OnMissingReader,
 } from '../config/common-limit-options.js';
+import type { AllCommonOptions } from '../config/limit-options.js';
 import { type Measure, type MeasuredCost, measuredUnits } from '../config/measured-cost.js';
 import { argumentError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
@@ -249,8 +250,9 @@ export interface RuleSettings {
   /** The trait of requests and calls that selects their version of the limit. */
   readonly trait?: RequestTrait<BoundKey> | undefined;
   readonly count: Count;
-  readonly skip: CommonLimitOptions['skip'];
   readonly answer: RefusalAnswer;
+  /** All common options as they are written, with the app's defaults, for options that nothing else is made of. */
+  readonly options: AllCommonOptions;
   /** True if each route has its own counter. */
   readonly perRoute: boolean;
   /** True if it has the default name, made of algorithm and rate. */

@@ -122,7 +122,7 @@ export function askedOfRoute(
   { cost: given, share }: Pick<RouteQuery, 'cost' | 'share'>,
   rules: readonly Rule[],
 ): AskedLimit {
-  const { key, skip, priority, trait } = rule.settings;
+  const { key, options, priority, trait } = rule.settings;
   const { identity: own, note } = identities.of(rule) ?? {};
   const isKnown = [rule, ...rule.ancestors].every((level) => identities.of(level) !== undefined);
   const identity = isKnown ? rule.identityAmong((level) => identities.of(level)?.identity) : undefined;
@@ -139,7 +139,7 @@ export function askedOfRoute(
     ...(trait === undefined ? [] : unknownOf(trait, limit)),
     ...(cost === undefined ? [costUnknown] : []),
     ...(typeof priority === 'function' ? [reasons.isFunction('priority')] : []),
-    ...(skip === undefined ? [] : [reasons.isFunction('skip')]),
+    ...(options.skip === undefined ? [] : [reasons.isFunction('skip')]),
   ];
   if (unknown.length === 0) return { status: 'asked', ...known };
   return { status: 'depends on the request', ...known, reason: unknown.join('; ') };
@@ -179,6 +179,6 @@ function costOfRoute(
 
 /** Returns true if a level may not count a request. */
 function mayLeaveOut(rule: Rule, identities: Identities): boolean {
-  const { skip, onMissingKey } = rule.settings;
-  return skip !== undefined || (onMissingKey === 'skip' && identities.of(rule) === undefined);
+  const { options, onMissingKey } = rule.settings;
+  return options.skip !== undefined || (onMissingKey === 'skip' && identities.of(rule) === undefined);
 }

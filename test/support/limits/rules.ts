@@ -34,7 +34,7 @@ export function ruleOf(
     perRoute: false,
     unnamed: false,
     count: 'all',
-    skip: undefined,
+    options: {},
     answer: {} as never,
     log: new OnceLogger(new Logger('RateLimit')),
     ...settings,

@@ -42,8 +42,8 @@ function isChecked(entry: RuleEntry | NotApplying | undefined): entry is RuleEnt
  * Returns true if a rule calls no function of the app: it always applies, has a fixed cost, and its key depends only on the request.
  */
 function isFixed(rule: Rule): boolean {
-  const { skip, key, cost, priority, trait } = rule.settings;
-  if (skip !== undefined || trait !== undefined) return false;
+  const { options, key, cost, priority, trait } = rule.settings;
+  if (options.skip !== undefined || trait !== undefined) return false;
   if (key.isPure !== true || rule.isNested) return false;
   return typeof cost === 'number' && typeof priority !== 'function';
 }

@@ -34,7 +34,7 @@ export class RequestInput implements LevelInput {
   ) {}
 
   skips(rule: Rule): Awaitable<boolean> {
-    const { skip } = rule.settings;
+    const { skip } = rule.settings.options;
     return skip === undefined ? false : this.found(rule, 'skip', skip, orFalse);
   }
 
