@@ -350,6 +350,15 @@ describe('start-up errors', () => {
     );
   });
 
+  it('limits that are still a query, which runs once it is awaited', async () => {
+    // oxlint-disable-next-line unicorn/no-thenable -- query builders are like this
+    const query = { then: (resolve: (found: unknown) => void) => resolve({ login }) };
+    expect(await messageOf(startUp({ define: query as never }))).toContain(
+      'define: expected an object of limits by their names, received {',
+    );
+    expect(await messageOf(startUp(query as never))).toContain('expected an object of options, received {');
+  });
+
   it('lists that are still a promise', async () => {
     expect(await messageOf(startUp({ lists: Promise.resolve({ deny: [] }) as never }))).toContain(
       'lists: expected an object of options, received Promise',

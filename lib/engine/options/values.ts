@@ -1,4 +1,5 @@
 import ms from 'ms';
+import { isPromise } from '../util/awaitable.js';
 import { bare, getOrMake } from '../util/objects.js';
 
 /**
@@ -68,7 +69,7 @@ export function isObject(value: unknown): value is Record<string, unknown> {
 
 /** Returns true if a value is an object whose members are options. Those of a promise or a `Map` are not, so they would be lost. */
 export function isObjectOfOptions(value: unknown): value is Record<string, unknown> {
-  return isObject(value) && !(value instanceof Promise) && !(Symbol.iterator in value);
+  return isObject(value) && !isPromise(value) && !(Symbol.iterator in value);
 }
 
 /** A duration in a limit's default name. */
