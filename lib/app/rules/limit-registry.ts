@@ -238,7 +238,10 @@ export class LimitRegistry {
     return rule;
   }
 
-  /** Warns if a limit is most likely a mistake where it is declared, and remembers which keys it takes. */
+  /**
+   * Warns if a limit is most likely a mistake where it is declared, and remembers which keys it takes. If the rule of a route is created at
+   * its first request, this runs again, which changes nothing: each warning is logged once.
+   */
   private noteDeclared(rule: Rule, reading: LimitReading, { location, onRoutes, inCall }: Declaration): void {
     this.warnOfName(rule.name, location);
     if (inCall !== true) this.reportSeconds(reading.likelySeconds, rule.name, location);
