@@ -143,6 +143,6 @@ function raising(key: KeyOfLimit, reason: string, fields: FieldSpec[]): Action {
 
 function raisingAll(limit: string, reason: string, fields: FieldSpec[]): Action {
   const title = 'Higher rate for all keys for a while';
-  const intro = ' lets this through for each key.';
+  const intro = 'Each key is counted by this rate instead of the current one.';
   return rateAction(limit, { path: 'rates/set', title, intro, fields, confirm: 'Raise', reason });
 }

@@ -11,7 +11,7 @@ import { filled, fullRate, patchFields, patchOf } from './patch-fields.js';
 interface Described extends Pick<Partial<Action>, 'fields' | 'confirm' | 'gone' | 'reason'> {
   readonly path: string;
   readonly title: string;
-  /** The text after the name of the limit. */
+  /** What the change does, in sentences that follow the name of the limit. */
   readonly intro: string;
 }
 
@@ -20,7 +20,7 @@ export function rateActions(rate: RateInfo, onChanged: () => void): Offered[] {
   const { current, mode, candidate, patchable } = rate;
   const offer = (label: string, described: Described): Offered => ({
     label,
-    action: rateAction(rate.limit, { ...described, intro: `. ${described.intro}` }, onChanged),
+    action: rateAction(rate.limit, described, onChanged),
   });
   const fields = patchFields(patchable, current.options);
   const modes: FieldSpec = {
@@ -104,8 +104,7 @@ export function rateAction(limit: string, described: Described, onChanged?: () =
     ...described,
     intro: (
       <>
-        <strong>{limit}</strong>
-        {described.intro}
+        <strong>{limit}</strong>. {described.intro}
       </>
     ),
     async run({ reason, mode, expiresIn, ...values }) {
