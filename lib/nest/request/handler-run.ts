@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { types } from 'node:util';
 import type { CallHandler, ExecutionContext } from '@nestjs/common';
 import 'reflect-metadata';
-import { defer, finalize, map, type Observable, tap } from 'rxjs';
+import { defer, finalize, map, Observable, takeWhile, tap } from 'rxjs';
 import { LongTimeout } from '../../engine/util/long-timeout.js';
 import { CallRun, clientClosedRequest, runOf } from './call-run.js';
 import type { LimitedRequest } from './limited-request.js';
@@ -47,7 +47,8 @@ export class HandlerRun {
     const mayStream = context.getType<string>() === 'graphql';
     let streams = false;
     const handlerEnded = (end: HandlerEnd) => (streams ? undefined : ended(end));
-    return handled.pipe(
+    let isPassingOn = false;
+    const reported = handled.pipe(
       map((value) => {
         if (!mayStream || !isStream(value)) return value;
         streams = true;
@@ -65,7 +66,20 @@ export class HandlerRun {
       }),
       finalize(() => {
         this.abandoned = true;
-        this.onceDone((overdue) => handlerEnded({ failed: true, aborted: true, ...overdue }));
+        const aborted = !isPassingOn;
+        this.onceDone((overdue) => handlerEnded({ failed: aborted, aborted, ...overdue }));
+      }),
+    );
+    // A subscriber that leaves as it receives a value has all that it needs, such as an interceptor of the app with `take(1)`.
+    return new Observable((subscriber) =>
+      reported.pipe(takeWhile(() => !subscriber.closed)).subscribe({
+        next: (value) => {
+          isPassingOn = true;
+          subscriber.next(value);
+          isPassingOn = subscriber.closed;
+        },
+        error: (error: unknown) => subscriber.error(error),
+        complete: () => subscriber.complete(),
       }),
     );
   }

@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it, jest } from '@jest/globals';
-import { lastValueFrom, type Observable, merge, race, Subject } from 'rxjs';
+import { BehaviorSubject, lastValueFrom, merge, type Observable, of, race, repeat, Subject, take } from 'rxjs';
 import { Gate } from '../../support/time/gate.js';
 import { HandlerCall } from './handler-call.js';
 
@@ -70,6 +70,19 @@ describe('the run of a handler', () => {
     await turn();
     leave();
     expect(call.ends).toMatchObject([{ failed: true, aborted: true }]);
+  });
+
+  it.each<[string, () => unknown]>([
+    ['a value', () => 'done'],
+    ['a promise', () => Promise.resolve('done')],
+    ['an Observable that goes on', () => new BehaviorSubject('done')],
+    ['an Observable that gives values without a pause', () => of('done').pipe(repeat())],
+  ])('ends well if an interceptor around it leaves with the first value of %s', async (_, work) => {
+    const call = new HandlerCall(work);
+    const { told } = listen((await call.answer()).pipe(take(1)));
+    await turn();
+    expect(told).toEqual(['done', 'complete']);
+    expect(call.ends).toMatchObject([{ failed: false, aborted: false }]);
   });
 
   it.each<[string, (gate: Gate) => void]>([
