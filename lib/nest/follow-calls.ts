@@ -3,7 +3,7 @@ import { MetadataScanner, type ModulesContainer } from '@nestjs/core';
 import { GuardsConsumer } from '@nestjs/core/guards/guards-consumer.js';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
 import { InterceptorsConsumer } from '@nestjs/core/interceptors/interceptors-consumer.js';
-import { isObservable, NEVER, Observable } from 'rxjs';
+import { isObservable, NEVER, Observable, tap } from 'rxjs';
 import { bindsCheckingGuard, GUARDS, OWN_GUARD } from '../app/rules/guard-check.js';
 import { isGateway, METHOD, PATH } from '../app/rules/route-names.js';
 import { isAwaited } from '../app/rules/route-rules-registry.js';
@@ -49,13 +49,16 @@ export function followCalls(): void {
   } as Intercept;
 }
 
-/** Wraps an interceptor, which counts as running until it has returned its Observable. */
+/** Wraps an interceptor, which counts as running until it has returned its Observable. The run learns of its errors. */
 function following(interceptor: NestInterceptor, run: CallRun): NestInterceptor {
+  const noted = (given: Observable<unknown>) =>
+    isObservable(given) ? given.pipe(tap({ error: (error: unknown) => (run.thrown = { error }) })) : given;
   return {
     intercept: (context, next) => {
       const given = interceptor.intercept(context, next);
-      if (isPromise(given)) run.during(given);
-      return given;
+      if (!isPromise(given)) return noted(given);
+      run.during(given);
+      return given.then(noted);
     },
   };
 }

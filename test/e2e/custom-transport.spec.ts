@@ -1,7 +1,16 @@
 import { EventEmitter } from 'node:events';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { Controller, type ExecutionContext, Get, HttpException, Inject, Injectable } from '@nestjs/common';
-import { ExternalContextCreator } from '@nestjs/core';
+import {
+  Controller,
+  type ExecutionContext,
+  Get,
+  HttpException,
+  Inject,
+  Injectable,
+  type NestInterceptor,
+} from '@nestjs/common';
+import { ApplicationConfig, ExternalContextCreator } from '@nestjs/core';
+import { map, type OperatorFunction, take } from 'rxjs';
 import {
   type CheckResult,
   type LimitDefinition,
@@ -25,6 +34,7 @@ const define = {
   host: minute,
   sender: { ...minute, key: 'user' },
   slots: { algo: 'concurrency', limit: 1, ttl: '30s', key: 'global' },
+  failures: { ...minute, key: 'global', count: 'failed' },
 } satisfies Record<string, LimitDefinition>;
 
 @Injectable()
@@ -50,6 +60,11 @@ class Bot {
   @RateLimit('slots')
   slow() {
     return 'done';
+  }
+
+  @RateLimit('failures')
+  login() {
+    return 'wrong password';
   }
 }
 
@@ -90,15 +105,20 @@ const message = (host: string, id = 1): Message => ({ from: { id, host }, reply:
 let app: HttpApp | undefined;
 afterEach(() => app?.close());
 
-async function start(limits: RateLimitModuleOptions) {
+async function start(limits: RateLimitModuleOptions, interceptors: NestInterceptor[] = []) {
   const started = await HttpApp.start('express', {
     providers: [Bot, Words, ChatReader],
     limits: { define, ...limits },
   });
   app = started;
+  // They run before those of the library, like those of a module that is imported earlier.
+  started.nest
+    .get(ApplicationConfig)
+    .getGlobalInterceptors()
+    .unshift(...interceptors);
   const contexts = started.nest.get(ExternalContextCreator, { strict: false });
   const bot = started.nest.get(Bot);
-  const handler = (name: 'host' | 'sender' | 'slow' | 'thrown') => {
+  const handler = (name: 'host' | 'sender' | 'slow' | 'thrown' | 'login') => {
     const enhancers = { guards: true, interceptors: true, filters: true };
     const parameters = { exchangeKeyForValue: () => undefined };
     const callback = Bot.prototype[name] as (...args: unknown[]) => unknown;
@@ -136,6 +156,23 @@ describe('a reader of a transport', () => {
     await expect(host(message('198.51.100.1'))).rejects.toBeInstanceOf(RateLimitExceededException);
     expect(await slow(message('198.51.100.1'))).toBe('done');
     expect(await left('slots')).toBe(1);
+  });
+
+  it.each<[string, OperatorFunction<unknown, unknown>, number]>([
+    [
+      'failed if a global interceptor throws because of its value',
+      map((value) => {
+        throw new ChatError(String(value));
+      }),
+      0,
+    ],
+    ['succeeded if a global interceptor takes only its value', take(1), 1],
+  ])('sees that a call %s', async (_, around, rest) => {
+    const interceptor: NestInterceptor = { intercept: (__, next) => next.handle().pipe(around) };
+    const { handler, left } = await start({ readers: [plainReader] }, [interceptor]);
+    const answer = await handler('login')(message('198.51.100.1')).catch((error: unknown) => (error as Error).message);
+    expect(answer).toBe('wrong password');
+    expect(await left('failures')).toBe(rest);
   });
 
   it('says how a refusal is told that code throws, and may fail', async () => {

@@ -10,6 +10,8 @@ export type EndPart = () => void;
  * more. Some of that may never end, such as a generator that waits for an event after its reader has left: it lingers.
  */
 export class CallRun {
+  /** The latest error of an interceptor's Observable. */
+  thrown: { readonly error: unknown } | undefined;
   private working = 0;
   private lingering = 0;
   private handedOver: EndPart | undefined;

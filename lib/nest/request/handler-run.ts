@@ -67,14 +67,19 @@ export class HandlerRun {
       finalize(() => {
         this.abandoned = true;
         const aborted = !isPassingOn;
-        this.onceDone((overdue) => handlerEnded({ failed: aborted, aborted, ...overdue }));
+        const { thrown } = this.call;
+        this.onceDone((overdue) =>
+          handlerEnded({ failed: aborted || thrown !== undefined, aborted, ...thrown, ...overdue }),
+        );
       }),
     );
-    // A subscriber that leaves as it receives a value has all that it needs, such as an interceptor of the app with `take(1)`.
+    // A subscriber that leaves as it receives a value has all that it needs, such as an interceptor of the app with `take(1)`. It also
+    // leaves if it throws because of the value, which the run of the call has then noted.
     return new Observable((subscriber) =>
       reported.pipe(takeWhile(() => !subscriber.closed)).subscribe({
         next: (value) => {
           isPassingOn = true;
+          this.call.thrown = undefined;
           subscriber.next(value);
           isPassingOn = subscriber.closed;
         },
