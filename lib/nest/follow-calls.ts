@@ -51,12 +51,13 @@ export function followCalls(): void {
 
 /** Wraps an interceptor, which counts as running until it has returned its Observable. The run learns of its errors. */
 function following(interceptor: NestInterceptor, run: CallRun): NestInterceptor {
-  const noted = (given: Observable<unknown>) =>
-    isObservable(given) ? given.pipe(tap({ error: (error: unknown) => (run.thrown = { error }) })) : given;
+  const note = (error: unknown) => void (run.thrown = { error });
+  const noted = (given: Observable<unknown>) => (isObservable(given) ? given.pipe(tap({ error: note })) : given);
   return {
     intercept: (context, next) => {
       const given = interceptor.intercept(context, next);
       if (!isPromise(given)) return noted(given);
+      given.catch(note);
       run.during(given);
       return given.then(noted);
     },

@@ -10,7 +10,7 @@ import {
   type NestInterceptor,
 } from '@nestjs/common';
 import { ApplicationConfig, ExternalContextCreator } from '@nestjs/core';
-import { map, type OperatorFunction, take } from 'rxjs';
+import { firstValueFrom, map, of, take } from 'rxjs';
 import {
   type CheckResult,
   type LimitDefinition,
@@ -158,18 +158,20 @@ describe('a reader of a transport', () => {
     expect(await left('slots')).toBe(1);
   });
 
-  it.each<[string, OperatorFunction<unknown, unknown>, number]>([
+  const refuse = (value: unknown): never => {
+    throw new ChatError(String(value));
+  };
+  it.each<[string, NestInterceptor['intercept'], number]>([
+    ['failed if a global interceptor throws because of its value', (_, next) => next.handle().pipe(map(refuse)), 0],
     [
-      'failed if a global interceptor throws because of its value',
-      map((value) => {
-        throw new ChatError(String(value));
-      }),
+      'failed if it throws after it awaited the value',
+      async (_, next) => refuse(await firstValueFrom(next.handle())),
       0,
     ],
-    ['succeeded if a global interceptor takes only its value', take(1), 1],
-  ])('sees that a call %s', async (_, around, rest) => {
-    const interceptor: NestInterceptor = { intercept: (__, next) => next.handle().pipe(around) };
-    const { handler, left } = await start({ readers: [plainReader] }, [interceptor]);
+    ['succeeded if a global interceptor takes only its value', (_, next) => next.handle().pipe(take(1)), 1],
+    ['succeeded if it awaits the value', async (_, next) => of(await firstValueFrom(next.handle())), 1],
+  ])('sees that a call %s', async (_, intercept, rest) => {
+    const { handler, left } = await start({ readers: [plainReader] }, [{ intercept }]);
     const answer = await handler('login')(message('198.51.100.1')).catch((error: unknown) => (error as Error).message);
     expect(answer).toBe('wrong password');
     expect(await left('failures')).toBe(rest);

@@ -10,7 +10,7 @@ export type EndPart = () => void;
  * more. Some of that may never end, such as a generator that waits for an event after its reader has left: it lingers.
  */
 export class CallRun {
-  /** The latest error of an interceptor's Observable. */
+  /** The latest error of an interceptor. */
   thrown: { readonly error: unknown } | undefined;
   private working = 0;
   private lingering = 0;
@@ -26,6 +26,16 @@ export class CallRun {
   /** True if all running parts linger. */
   get isLingering(): boolean {
     return this.working === 0 && this.lingering > 0;
+  }
+
+  /** Calls back once no part is running, or only lingering ones are: at once, if that is the case. */
+  whenIdle(listener: () => void): void {
+    if (this.working === 0) return listener();
+    let called = false;
+    this.onIdle(() => {
+      if (!called) listener();
+      called = true;
+    });
   }
 
   /** Calls back each time a part ends and no other part is running, or only lingering ones are. */

@@ -66,15 +66,13 @@ export class HandlerRun {
       }),
       finalize(() => {
         this.abandoned = true;
-        const aborted = !isPassingOn;
-        const { thrown } = this.call;
-        this.onceDone((overdue) =>
-          handlerEnded({ failed: aborted || thrown !== undefined, aborted, ...thrown, ...overdue }),
-        );
+        if (isPassingOn)
+          this.call.whenIdle(() => this.onceDone((overdue) => handlerEnded({ ...this.passedOn, ...overdue })));
+        else this.onceDone((overdue) => handlerEnded({ failed: true, aborted: true, ...overdue }));
       }),
     );
     // A subscriber that leaves as it receives a value has all that it needs, such as an interceptor of the app with `take(1)`. It also
-    // leaves if it throws because of the value, which the run of the call has then noted.
+    // leaves if it throws because of the value, which the run of the call notes before its interceptors are done.
     return new Observable((subscriber) =>
       reported.pipe(takeWhile(() => !subscriber.closed)).subscribe({
         next: (value) => {
@@ -87,6 +85,12 @@ export class HandlerRun {
         complete: () => subscriber.complete(),
       }),
     );
+  }
+
+  /** The end of a call whose interceptors have taken its value. */
+  private get passedOn(): HandlerEnd {
+    const { thrown } = this.call;
+    return { failed: thrown !== undefined, ...thrown };
   }
 
   /** Calls a handler for its current run, if there is one. */
