@@ -11,7 +11,7 @@ import { filled, fullRate, patchFields, patchOf } from './patch-fields.js';
 interface Described extends Pick<Partial<Action>, 'fields' | 'confirm' | 'gone' | 'reason'> {
   readonly path: string;
   readonly title: string;
-  /** What the change does, in sentences that follow the name of the limit. */
+  /** The effect of the change, in sentences that follow the name of the limit. */
   readonly intro: string;
 }
 

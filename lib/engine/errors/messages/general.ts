@@ -13,7 +13,7 @@ interface ShownDecision {
 /** The place of an option, before the route whose request has the limit: `limits[0].rate for ReportsController.list`. */
 const placeOf = (location: string, option: string) => location.replace(/( for [\w$.]+)?$/, `.${option}$1`);
 
-/** What limits do while the store fails, for people who see only the log. */
+/** The behavior of limits while the store fails, for people who see only the log. */
 const ON_STORE_ERROR = "follows its 'onStoreError' (by default each instance counts by itself)";
 const FALLS_BACK = `so each limit ${ON_STORE_ERROR}`;
 
