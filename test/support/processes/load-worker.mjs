@@ -66,20 +66,24 @@ await runTask(async (input, startTogether, stopped) => {
       ([first]) => first,
       (error) => {
         if (error.name !== 'RateLimitStoreError') throw error;
-        return [{ allowed: false, source: 'none' }];
+        return indexes.map(() => ({ allowed: false, source: 'none' }));
       },
     );
     const now = time.now();
-    const [{ source }] = decisions;
     counts.answered += 1;
     counts.slowestMs = Math.max(counts.slowestMs, now - start);
-    if (source !== 'redis') for (const index of indexes) unknown[index] += 1;
-    if (source === 'redis') {
+    const isAllowed = decisions.every((decision) => decision.allowed);
+    // While a node fails, Redis still counts the limits of a check that are on others.
+    for (const [at, { source }] of decisions.entries()) {
+      const index = indexes[at];
+      if (isAllowed) allowed[source][index] += 1;
+      if (source === 'redis') undecided.delete(index);
+      else unknown[index] += 1;
+    }
+    if (decisions.some(({ source }) => source === 'redis')) {
       counts.longestGapMs = Math.max(counts.longestGapMs, now - lastOfRedis);
       lastOfRedis = now;
-      for (const index of indexes) undecided.delete(index);
     }
-    if (decisions.every(({ allowed }) => allowed)) for (const index of indexes) allowed[source][index] += 1;
   };
   const lane = async (first) => {
     for (let index = first; !isOver(); index++) {
