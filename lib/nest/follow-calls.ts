@@ -53,13 +53,18 @@ export function followCalls(): void {
 function following(interceptor: NestInterceptor, run: CallRun): NestInterceptor {
   const note = (error: unknown) => void (run.thrown = { error });
   const noted = (given: Observable<unknown>) => (isObservable(given) ? given.pipe(tap({ error: note })) : given);
+  const refused = (error: unknown) => {
+    note(error);
+    throw error;
+  };
   return {
     intercept: (context, next) => {
       const given = interceptor.intercept(context, next);
       if (!isPromise(given)) return noted(given);
-      given.catch(note);
-      run.during(given);
-      return given.then(noted);
+      // The `then` of a thenable may return anything.
+      const followed = Promise.resolve(given).then(noted, refused);
+      run.during(followed);
+      return followed;
     },
   };
 }
