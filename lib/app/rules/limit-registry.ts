@@ -233,7 +233,7 @@ export class LimitRegistry {
     const place: Declaration = { location, namespace: '', onRoutes: true };
     const { reading } = this.written(limit, place);
     if (!reading.isAlikeOnRoutes) return undefined;
-    const rule = this.anywhere(limit, location);
+    const rule = this.withoutPlace(reading, place);
     this.noteDeclared(rule, reading, place);
     return rule;
   }
@@ -286,7 +286,10 @@ export class LimitRegistry {
   anywhere(limit: string | LimitDefinition, location: string): Rule {
     const place: Declaration = { location, namespace: '', onRoutes: true };
     if (typeof limit === 'string') return this.rule(limit, place);
-    const { reading } = this.written(limit, place);
+    return this.withoutPlace(this.written(limit, place).reading, place);
+  }
+
+  private withoutPlace(reading: LimitReading, place: Declaration): Rule {
     return (reading.anywhere ??= this.linked(this.compiler.declared(reading, place), place));
   }
 
