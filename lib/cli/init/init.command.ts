@@ -22,7 +22,7 @@ interface Change {
   readonly source: Source;
   readonly what: string;
   /** True if it adds the example limit to a route. */
-  readonly isExample?: boolean;
+  readonly isExample: boolean;
 }
 
 export const initCommand: Command = {
@@ -105,7 +105,7 @@ function isInstalled(folder: string): boolean {
 function next({ dependencies }: ProjectFiles, install: string, isMissing: boolean, changes: readonly Change[]): string {
   const hasClient = dependencies.has('ioredis') || dependencies.has('redis');
   // Other routes have other limits.
-  const hasExample = changes.some(({ isExample }) => isExample === true);
+  const hasExample = changes.some(({ isExample }) => isExample);
   const lines = [
     '',
     'Next:',

@@ -36,7 +36,9 @@ export function useResource<T>(path: string | undefined, everyMs?: number, body?
 
   useEffect(() => {
     reload();
-    const again = () => (body !== undefined && document.hidden) || reload();
+    const again = () => {
+      if (body === undefined || !document.hidden) reload();
+    };
     const timer = everyMs === undefined ? undefined : window.setInterval(again, everyMs);
     return () => {
       window.clearInterval(timer);

@@ -17,6 +17,8 @@ const placeOf = (location: string, option: string) => location.replace(/( for [\
 const ON_STORE_ERROR = "follows its 'onStoreError' (by default each instance counts by itself)";
 const FALLS_BACK = `so each limit ${ON_STORE_ERROR}`;
 
+const SET_UP = 'Import RateLimitModule.forRoot() or forRootAsync() in the root module of the app';
+
 /** Suggests where a value belongs that isn't a limit. */
 function otherThanALimit(received: unknown): string {
   if (typeof received === 'string') {
@@ -103,10 +105,8 @@ export const messages = {
   redisUndefined: () =>
     "option 'redis' is undefined, so each instance counts limits in its own memory. If this is intended, omit the option",
   noModule: () =>
-    'limits are declared by @RateLimit, but nothing checks them, since no RateLimitModule is set up. Import ' +
-    'RateLimitModule.forRoot() or forRootAsync() in the root module of the app',
-  notSetUp: (location: string) =>
-    `${location}: RateLimitModule is not set up. Import RateLimitModule.forRoot() or forRootAsync() in the root module of the app`,
+    `limits are declared by @RateLimit, but nothing checks them, since no RateLimitModule is set up. ${SET_UP}`,
+  notSetUp: (location: string) => `${location}: RateLimitModule is not set up. ${SET_UP}`,
   notImported: (location: string) => `${location}: RateLimitModule was not found. Add it to the imports of the app`,
   madeByHand: (type: string) =>
     `new ${type}(): this instance has none of the app's limits. Let Nest create it: ` +
