@@ -23,7 +23,7 @@ describe('three regions', () => {
     world = await World.start(all);
     const rates = SHARES.map((share) => share * ASKED_A_SECOND);
     const demands = all.names.map((name) => world!.demand(rates, name));
-    // More than one region holds at once. How soon so many are used depends on how busy the machine is.
+    // More than one region holds at once. How soon these units are used depends on how busy the machine is.
     const areUsed = () => demands.every(({ uses }) => uses.length > all.rate / 4);
     for (let end = Date.now() + scenarioMs(0), turns = 0; turns < 2 || Date.now() < end || !areUsed(); turns++) {
       await sleep(3500);

@@ -149,7 +149,7 @@ afterEach(async () => {
 });
 
 interface Started {
-  /** Whether clients leave while their requests are read. */
+  /** True if clients leave while their requests are read. */
   readonly hasLeft?: boolean;
   readonly isCompressed?: boolean;
   readonly isHttp2?: boolean;

@@ -42,7 +42,7 @@ interface DeclaredByClass {
   readonly isGuarded: boolean;
 }
 
-/** Checks the limits of every route at start-up, so that errors show there, and caches the rules of each, so that requests only look them up. */
+/** Checks the limits of every route at start-up, so that errors show there. Caches the rules of each route, which requests only look up. */
 @Injectable()
 export class RouteRulesRegistry {
   /** The rules of middlewares, which run before the route is known. */
@@ -72,7 +72,7 @@ export class RouteRulesRegistry {
     return routeRules;
   }
 
-  /** Throws `RateLimitConfigError` if any limit of a route is wrong. Returns its limits; some may belong to no route. */
+  /** Throws `RateLimitConfigError` if any limit of a route is wrong. Returns its limits, some of which may be rules without a place. */
   check(type: HandlerClass, method: DeclaredMethod): readonly Spec[] {
     return this.ownOf(type, method) ?? this.of(type, method.handler).declared.flatMap(({ specs }) => specs);
   }

@@ -251,7 +251,7 @@ export interface RuleSettings {
   readonly trait?: RequestTrait<BoundKey> | undefined;
   readonly count: Count;
   readonly answer: RefusalAnswer;
-  /** All common options as they are written, with the app's defaults, for options that nothing else is made of. */
+  /** All common options as written, with the app's defaults. For an option that has a field of its own here, use that field. */
   readonly options: AllCommonOptions;
   /** True if each route has its own counter. */
   readonly perRoute: boolean;

@@ -4,8 +4,8 @@ import type { HomeServer } from './feature.js';
 import { homeObserver } from './regions/home-observer.js';
 
 /**
- * Layers that let features of a program outside the apps, such as the console, read a home. No app loads them. A list of one: whoever
- * removes a feature removes its entry here.
+ * Layers that let features of a program outside the apps, such as the console, read a home. No app loads them. It is a list
+ * so that a feature can be removed by deleting its entry.
  */
 const layers: readonly ((home: HomeServer) => (inner: Store) => StoreLayer)[] = [homeObserver];
 

@@ -40,7 +40,7 @@ export function checkFeatures(options: object, limit: CompiledLimit | undefined,
   for (const check of checks) check(options, limit, location);
 }
 
-/** A list of one: whoever removes a feature removes its entries in these files, and nothing else. */
+/** A list, so that a feature can be removed by deleting its entries in this file. */
 const secondVersions: readonly SecondVersion[] = [candidateVersion];
 
 /** Reads the second version of a limit from its options; `undefined` if no feature has one. */

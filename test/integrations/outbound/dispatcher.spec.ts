@@ -145,7 +145,7 @@ describe.each(versions)(
       expect(await left('github')).toBe(0);
     });
 
-    it('settles a refusal that there is no time to repeat', async () => {
+    it('settles a refusal after which no time is left for another attempt', async () => {
       await limiters.for('github').consume('global', 49);
       answers = [[429, { 'retry-after': '0', used: '0' }]];
       const dispatcher = limited('github', {

@@ -216,7 +216,7 @@ describe('units of a counter that were taken in advance', () => {
     expect(given).toEqual([refund(1, { chargedAt: undefined })]);
   });
 
-  it('that were not needed while others are being taken come back, too', async () => {
+  it('that were not needed while others are being taken are also returned', async () => {
     await hold(3);
     const decision = units.use(2, now)!;
     const taken = units.take(4);

@@ -31,7 +31,7 @@ afterEach(() => {
   jest.restoreAllMocks();
 });
 
-/** What an app logs of a connection that it cannot use: a single line, which `calls` of a limit may be needed for. */
+/** The only line that an app logs about a connection that it can't use. With `calls`, the app uses a limit first. */
 async function lineOf(redis: RateLimitModuleOptions['redis'], calls = false): Promise<string> {
   const api = { name: 'api', algo: 'gcra', rate: 1, interval: '1s' } as const;
   const options = { redis, ...(calls ? { define: { api } } : { limits: [api] }) } as RateLimitModuleOptions;
